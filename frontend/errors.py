@@ -45,6 +45,11 @@ class Refused(Exception):
         named = (f"{choice} ({label})" if label else choice for choice, label in choices.items())
         return cls.parameter(name, value, f"must be one of {', '.join(named)}")
 
+    @classmethod
+    def missing(cls, name: str) -> "Refused":
+        """Return the refusal of a page without a parameter that it needs."""
+        return cls({"field": name, "detail": f"{name} is missing"}, 400)
+
     @property
     def fields(self) -> list[str]:
         """The names of all fields at fault, each once, in the order of the answer."""

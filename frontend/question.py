@@ -220,7 +220,7 @@ def ends_in(given: Mapping[str, str]) -> dict[str, str]:
     """Return the parameters that name the ends of a route. Raises Refused if one is not named."""
     for end in BOTH:
         if not {end, f"{end}_CITY_NAME"} & given.keys():
-            raise Refused({"field": f"{end}_CITY_NAME", "detail": "is missing"}, 400)
+            raise Refused.missing(f"{end}_CITY_NAME")
     return {name: given[name] for name in ENDS if name in given}
 
 

@@ -229,7 +229,7 @@ def _answer(given: dict[str, str]) -> Json:
     """Return the answer for a carrier with all its groups. Raises Refused, BackendAway."""
     require_known(given, *KINDS[NAME].parameters)
     if not given.get(CARRIER):
-        raise Refused({"field": CARRIER, "detail": "is missing"}, 400)
+        raise Refused.missing(CARRIER)
     by_group = answers_by_group(given, ASKED)
     groups = {f"by_{by}": answer[f"by_{by}"] for by, answer in by_group.items()}
     return {**by_group["day"], **groups, "without_hour": by_group["hour"]["without_hour"]}

@@ -178,7 +178,7 @@ def departures(given: Mapping[str, str], most: int | None = None) -> Departures:
     known, hour = coverage.at(given.get(AS_OF)), _hour(given)
     ends = _some(given, tuple(ENDS))
     if not ends and DAY not in given:
-        raise Refused({"field": "ORIGIN_CITY_NAME", "detail": "is missing"}, 400)
+        raise Refused.missing("ORIGIN_CITY_NAME")
     asked, span = {**ends, **_some(given, (CARRIER, *OPTIONS))}, _some(given, DAYS)
     of_day: Json = {}
     if DAY in given:

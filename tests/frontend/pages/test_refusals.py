@@ -1,6 +1,7 @@
 """What cannot be asked is refused in words, on pages beside the form and in twins as a problem."""
 
 import html
+import re
 
 from flask.testing import FlaskClient
 
@@ -141,6 +142,12 @@ def test_without_a_question_there_is_a_form(pages: FlaskClient, path: str) -> No
     assert ALERT not in page
     assert "<figure" not in page
     assert pages.get(f"/{path}.json").status_code == 400
+
+
+@each_of("path", ["average_delays", "flight_counter", "route", "departures", "filter_transactions"])
+def test_a_twin_names_the_parameter_that_is_missing(pages: FlaskClient, path: str) -> None:
+    detail = pages.get(f"/{path}.json").get_json()["detail"]
+    assert re.match("[A-Z_]+ is missing", detail)
 
 
 MISSING = [
