@@ -268,7 +268,7 @@ def test_it_lays_out_everything_and_the_second_time_nothing_changes(
     assert (root / "opt/flightchain/backend/cli/commands.py").is_file()
     recorded = (root / "opt/flightchain/COMMIT").read_text("ascii").strip()
     assert recorded == commit()
-    assert imports_the_pages(root / "opt/flightchain")
+    assert has_what_runs(root / "opt/flightchain")
     assert not (root / "opt/flightchain/loadtests/lab").exists()
     installed = "installing the packages of requirements.txt frontend/requirements.txt\n"
     assert installed in done.stderr
@@ -502,11 +502,17 @@ def test_it_says_where_a_folder_is_if_that_may_not_be_meant(
     assert done.stdout.startswith(note) and bool(done.stdout) == bool(note)
 
 
-def imports_the_pages(folder: Path) -> bool:
-    """Returns whether the frontend in `folder` has everything of the project that it imports."""
-    command = [sys.executable, "-c", "import frontend.site as pages; print(pages.__file__)"]
-    done = ran(*command, cwd=folder, env=environment(folder))
-    return done.stdout.startswith(str(folder))
+IMPORTING = """
+import frontend.site
+from backend.api.evidence_zip import VERIFY
+print(frontend.site.__file__, VERIFY.is_file())
+"""
+
+
+def has_what_runs(folder: Path) -> bool:
+    """Returns whether `folder` has all of the project that pages import and the service sends."""
+    done = ran(sys.executable, "-c", IMPORTING, cwd=folder, env=environment(folder))
+    return done.stdout == f"{folder}/frontend/site.py True\n"
 
 
 def test_examples_of_the_lab_are_installed_without_their_raw_rows(stand_in: Path) -> None:
@@ -530,7 +536,7 @@ def test_examples_of_the_lab_are_installed_without_their_raw_rows(stand_in: Path
     }
 
 
-def test_the_image_has_what_the_pages_import(tmp_path: Path) -> None:
+def test_the_image_has_what_runs(tmp_path: Path) -> None:
     """`.dockerignore` leaves out everything but what it names."""
     rules = (ROOT / ".dockerignore").read_text(encoding="utf-8").split("\n*\n")[1].splitlines()
     for name in (rule[1:] for rule in rules if rule.startswith("!")):
@@ -539,7 +545,7 @@ def test_the_image_has_what_the_pages_import(tmp_path: Path) -> None:
         else:
             (tmp_path / name).parent.mkdir(exist_ok=True)
             shutil.copy(ROOT / name, tmp_path / name)
-    assert imports_the_pages(tmp_path)
+    assert has_what_runs(tmp_path)
     assert not (tmp_path / "loadtests/lab").exists()
 
 
