@@ -118,6 +118,7 @@ WORDS = {
     "/blocks/4?offset=100": ['<a href="/blocks/4#transactions">Show its first flights.'],
 }
 MISSING = {
+    "/average_delays": ["This page as"],  # nothing is asked, so there is no answer in JSON
     f"{DELAYS}=12345": ["<figure"],
     f"{DELAYS}=19393&INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-02": ['class="line ', "by weekday"],
     "/route?ORIGIN=ORD&DEST=ZZZ": ["of both cities", "DEST_CITY_NAME=&"],

@@ -54,6 +54,7 @@ def test_a_cluster_is_measured_beside_a_single_node(
         assert load.cpu_ms(engine=False) > 0
         assert (load.cpu_ms(engine=True) > 0) == (load.line.server == CLUSTER)
         assert load.mined_per_s.estimate > 0
+        assert all(0 < run.line.mined_s < 60 for run in load.runs)  # from its first request on
     commits = committed(results)
     assert [commit.first.server for commit in commits] == [ONE, CLUSTER]
     for commit in commits:

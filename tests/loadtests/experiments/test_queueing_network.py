@@ -180,10 +180,13 @@ class TestComparing:
         }
 
     def test_one_n_that_disagrees_is_enough(self) -> None:
-        runs = [a_run(SINGLE, n, by_formula(MVA, n).throughput_per_s) for n in (1, 2)]
-        runs.append(a_run(SINGLE, 5, by_formula(MVA, 5).throughput_per_s * 0.9))
-        (pair,) = [pair for pair in compared(runs) if pair.model == MVA]
-        assert pair.verdict is Verdict.DISAGREES
+        verdicts = []
+        runs = list[ClosedRun]()
+        for n, share in ((1, 1.0), (2, 0.95), (5, 0.9)):
+            runs.append(a_run(SINGLE, n, by_formula(MVA, n).throughput_per_s * share))
+            (pair,) = [pair for pair in compared(runs) if pair.model == MVA]
+            verdicts.append(pair.verdict)
+        assert verdicts == [Verdict.AGREES, Verdict.NOT_DECIDED, Verdict.DISAGREES]
         assert (pair.farthest, round(pair.difference.estimate, 3)) == (5, -0.1)
 
     def test_a_short_run_is_no_point(self) -> None:
