@@ -151,7 +151,7 @@ def try_all() -> Iterator[Outcome]:
 
 def _make_chain(folder: Path) -> None:
     """Make a small chain in `folder`/chain, and a witness in `folder`/witness that has seen it."""
-    settings = Settings(dir=str(folder / "chain"), clock_wait_s=0)
+    settings = Settings(dir=str(folder / "chain"), clock_wait_s=0, min_free_bytes=0)
     flights = _flights(BLOCKS * FLIGHTS_A_BLOCK)
     with closing(Sealer(settings, lambda line: None)) as sealer, sealer.writing(wait=True):
         for first in range(0, len(flights), FLIGHTS_A_BLOCK):

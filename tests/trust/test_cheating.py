@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
+from backend.base import files
 from backend.cli.commands import main
 from backend.trust import cheating
 from backend.trust.cheating import CHEATS, HEIGHT, Outcome, try_all
@@ -35,7 +36,10 @@ WITNESS = {
 
 @pytest.fixture(scope="module")
 def outcomes() -> dict[str, Outcome]:
-    return {result.name: result for result in try_all()}
+    """With as little room as containers have for temporary files."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(files, "free_bytes", lambda _: 16 * 10**6)
+        return {result.name: result for result in try_all()}
 
 
 def test_each_cheat_is_noticed_by_the_check_that_can(outcomes: dict[str, Outcome]) -> None:
