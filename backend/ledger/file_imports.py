@@ -33,7 +33,7 @@ from backend.chain.json_objects import Json
 from backend.questions.answer_types import Answer, Count, Share, ref
 
 KEPT_S = 24 * 3600
-LEAP_S = 3600.0  # a clock that moves by more than time has passed was set
+LEAP_S = 3600.0  # if the clock gains or loses more than this on the time since boot, it was set
 ID_BYTES = 16
 MOST_NAME_CHARACTERS = 200
 AT_WORK = {"checking", "adding"}

@@ -81,7 +81,7 @@ async def receive_body(receive: Receive, body: IO[bytes]) -> None:
 
 
 def environ_of(scope: Scope) -> Environ:
-    """Return the environ of a request. Its scheme is https where a proxy says that it took it so.
+    """Return the environ of a request. Its scheme is https if X-Forwarded-Proto says so.
 
     Fields with an underscore in their name are left out: nobody could tell them from those with a
     hyphen.

@@ -18,7 +18,7 @@ from backend.service.web_server import front_of
 from backend.serving.environs import Environ, environ_of
 from tests.api.worlds import GOOD, World, client_of, problem
 from tests.cases import each_of
-from tests.doors import Seen, asked, scope_of
+from tests.doors import Seen, asked, environ, scope_of
 
 IN_2015 = "INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-31"
 CITIES = "ORIGIN_CITY_NAME=Chicago%2C+IL&DEST_CITY_NAME=New+York,%20NY"
@@ -163,3 +163,9 @@ def test_there_are_no_two_rows_for_one_address(world: World) -> None:
     (tip,) = [row for row in service.table if row.rule == "/tip"]
     with pytest.raises(ValueError, match="there are two rows"):
         service.table.add([tip])
+
+
+@each_of(("named", "scheme"), [("https", "https"), ("http", "http"), ('"><script>', "http")])
+def test_a_proxy_may_name_https_as_the_scheme_and_nothing_else(named: str, scheme: str) -> None:
+    asked_by = environ("GET", "/docs", {"X-Forwarded-Proto": named})
+    assert asked_by["wsgi.url_scheme"] == scheme
