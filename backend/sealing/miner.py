@@ -134,7 +134,7 @@ class Miner:
                     count = counted(block.header.transaction_count, "transaction")
                     self._report(f"sealed block {block.header.height} with {count}")
                 self._sealer.trim()
-                self._trouble.is_over("blocks can be sealed again")
+            self._trouble.is_over("blocks can be sealed again")
 
     def _is_block_full(self) -> bool:
         """Return whether enough is pending for a block; false while that cannot be told."""

@@ -9,18 +9,12 @@ import { inWords } from "./page.js";
 const LONGEST_WAIT_S = 60;
 const ANSWER_WITHIN_S = 15;
 const QUIET_S = 60;
-const AWAY = new Set([429, 502, 503, 504]); // also what a proxy answers while the pages are away
 
 const live = document.querySelector("[data-live]");
 const pause = document.querySelector("[data-pause]");
 const statusLine = document.querySelector("[data-status]");
 let paused = false;
 let clockAhead; // milliseconds that the server's clock is ahead of ours; undefined before it is known
-
-// Whether nothing on the page changes any more.
-function isSettled() {
-  return !document.querySelector("[data-refresh]");
-}
 
 function resting() {
   return paused || document.hidden;
@@ -38,6 +32,11 @@ function wait(seconds) {
     const timer = setTimeout(done, 1000 * seconds);
     addEventListener("wake", done);
   });
+}
+
+async function rest(seconds) {
+  await wait(Math.min(seconds, LONGEST_WAIT_S));
+  while (resting()) await wait(LONGEST_WAIT_S);
 }
 
 function wake() {
@@ -83,7 +82,7 @@ async function fetched(address) {
     headers: { Accept: "text/html" },
     signal: AbortSignal.timeout(1000 * ANSWER_WITHIN_S),
   });
-  if (!answer.ok) throw new Error(`status ${answer.status}`);
+  if (!answer.ok) throw new Error();
   clockAhead = Date.parse(answer.headers.get("Date")) - Date.now();
   const page = new DOMParser().parseFromString(await answer.text(), "text/html");
   return document.adoptNode(page.body.firstElementChild);
@@ -112,8 +111,7 @@ function exchange(element, fresh) {
 async function keepFresh(element) {
   let failures = 0;
   while (element.dataset.refresh) {
-    await wait(Math.min(element.dataset.everyS * 2 ** failures, LONGEST_WAIT_S));
-    while (resting()) await wait(LONGEST_WAIT_S);
+    await rest(element.dataset.everyS * 2 ** failures);
     try {
       const fresh = await fetched(element.dataset.refresh);
       answered(failures);
@@ -124,16 +122,16 @@ async function keepFresh(element) {
       unanswered(failures);
     }
   }
-  if (pause && pause !== document.activeElement) pause.hidden = isSettled();
+  if (pause && pause !== document.activeElement) pause.hidden = !document.querySelector("[data-refresh]");
 }
 
-// A page that says that the ledger is away is asked for again, and shown when there is an answer.
+// A page that says that the ledger is away is asked for again, and shown when there is an answer,
+// but not a proxy's 429 or 502.
 async function comeBack() {
   for (let failures = 0; ; failures += 1) {
-    await wait(Math.min(2 * 1.5 ** failures, LONGEST_WAIT_S));
-    while (resting()) await wait(LONGEST_WAIT_S);
+    await rest(2 * 1.5 ** failures);
     const answer = await fetch(location.href, { method: "HEAD" }).catch(() => null);
-    if (answer && !AWAY.has(answer.status)) return location.reload();
+    if (answer?.status < 429) return location.reload();
   }
 }
 
@@ -160,11 +158,11 @@ for (const element of document.querySelectorAll("[data-refresh]")) keepFresh(ele
 if (document.querySelector("[data-come-back]")) comeBack();
 if (live && pause) {
   live.hidden = false;
-  pause.hidden = isSettled();
+  pause.hidden = !document.querySelector("[data-refresh]");
   setInterval(tick, 1000);
   pause.addEventListener("click", () => {
     paused = !paused;
-    pause.setAttribute("aria-pressed", String(paused));
+    pause.setAttribute("aria-pressed", paused);
     wake();
   });
 }
