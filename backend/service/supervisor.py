@@ -22,6 +22,7 @@ from backend.base.processes.parent_death import dying_with_parent
 from backend.base.processes.shared_numbers import run_folder
 from backend.base.settings import NO_WITNESS, PROJECT, Settings, absolute_folders, variable
 from backend.base.words import Report
+from backend.sealing.miner_status import miner_status
 from backend.service.hang_detection import Watch, overdue_miner, stopped
 from backend.serving.ports import why_not_free
 from backend.storage import tokens
@@ -158,6 +159,7 @@ def _watch(
     while not select.select([signalled], [], [], pause_s)[0]:
         if not announcement.is_made:
             announcement.look()
+        miner_status(settings.folder)  # raises FlightchainError if its disk is gone
         for child in children:
             child.look()
         pause_s = 0.5 if announcement.is_begun else 0.05
