@@ -16,6 +16,8 @@ const statusLine = document.querySelector("[data-status]");
 let paused = false;
 let clockAhead; // milliseconds that the server's clock is ahead of ours; undefined before it is known
 
+const isSettled = () => !document.querySelector("[data-refresh]");
+
 function resting() {
   return paused || document.hidden;
 }
@@ -122,7 +124,7 @@ async function keepFresh(element) {
       unanswered(failures);
     }
   }
-  if (pause && pause !== document.activeElement) pause.hidden = !document.querySelector("[data-refresh]");
+  if (pause && pause !== document.activeElement) pause.hidden = isSettled();
 }
 
 // A page that says that the ledger is away is asked for again, and shown when there is an answer,
@@ -158,7 +160,7 @@ for (const element of document.querySelectorAll("[data-refresh]")) keepFresh(ele
 if (document.querySelector("[data-come-back]")) comeBack();
 if (live && pause) {
   live.hidden = false;
-  pause.hidden = !document.querySelector("[data-refresh]");
+  pause.hidden = isSettled();
   setInterval(tick, 1000);
   pause.addEventListener("click", () => {
     paused = !paused;
