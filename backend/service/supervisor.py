@@ -22,7 +22,6 @@ from backend.base.processes.parent_death import dying_with_parent
 from backend.base.processes.shared_numbers import run_folder
 from backend.base.settings import NO_WITNESS, PROJECT, Settings, absolute_folders, variable
 from backend.base.words import Report
-from backend.sealing.miner_status import miner_status
 from backend.service.hang_detection import Watch, overdue_miner, stopped
 from backend.serving.ports import why_not_free
 from backend.storage import tokens
@@ -65,20 +64,21 @@ class Child:
     def look(self) -> None:
         """Start the process again if it has died, after a pause that grows while it dies at once.
 
-        A process that hangs is killed first; no acknowledged flight is lost by that.
+        A process that hangs is killed first; no acknowledged flight is lost by that. The watches
+        look at one that has died, too: they raise FlightchainError if the disk is gone.
         """
-        if self._process is not None and self._process.poll() is None:
+        if self._process is not None:
             self._kill_if_it_hangs(self._process)
-        if self._process is not None and self._process.poll() is not None:
-            if time.monotonic() - self._started > LONGEST_PAUSE_S:
-                self._pause_s = FIRST_PAUSE_S
-            self._report(
-                f"{self.name} ended with status {self._process.returncode}; "
-                f"starting it again in {self._pause_s:g} s"
-            )
-            self._process = None
-            self._not_before = time.monotonic() + self._pause_s
-            self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
+            if (status := self._process.poll()) is not None:
+                if time.monotonic() - self._started > LONGEST_PAUSE_S:
+                    self._pause_s = FIRST_PAUSE_S
+                self._report(
+                    f"{self.name} ended with status {status}; starting it again in "
+                    f"{self._pause_s:g} s"
+                )
+                self._process = None
+                self._not_before = time.monotonic() + self._pause_s
+                self._pause_s = min(2 * self._pause_s, LONGEST_PAUSE_S)
         if self._process is None and time.monotonic() >= self._not_before:
             self.start()
 
@@ -159,7 +159,6 @@ def _watch(
     while not select.select([signalled], [], [], pause_s)[0]:
         if not announcement.is_made:
             announcement.look()
-        miner_status(settings.folder)  # raises FlightchainError if its disk is gone
         for child in children:
             child.look()
         pause_s = 0.5 if announcement.is_begun else 0.05

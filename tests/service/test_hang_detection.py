@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from backend.base.errors import FlightchainError
 from backend.base.files import FileLock
 from backend.sealing.miner_status import (
     LOCK_NAME,
@@ -26,6 +27,7 @@ from backend.service.hang_detection import (
     overdue_miner,
     stopped,
 )
+from backend.service.supervisor import Child
 from tests.api.processes import until
 
 PID = 4321
@@ -85,6 +87,23 @@ def test_another_process_is_looked_at_anew(clock: Clock) -> None:
         clock.now_s += 0.9
         assert watch.verdict(pid) == ""
         clock.now_s += 0.9
+
+
+def test_a_process_that_has_died_is_looked_at_too() -> None:
+    """If the disk is gone, a miner ends at once, each time that it is started."""
+    looked_at = []
+
+    def symptom(pid: int) -> str:
+        looked_at.append(pid)
+        raise FlightchainError("the disk is gone")
+
+    child = Child("this", "this", [], lambda line: None, [Watch(symptom, 2.0)])
+    child.start()
+    assert child._process is not None
+    child._process.wait()
+    with pytest.raises(FlightchainError, match="the disk is gone"):
+        child.look()
+    assert looked_at == [child._process.pid]
 
 
 # --- stopped processes ---------------------------------------------------------------------------
