@@ -32,10 +32,10 @@ def remembered(entries: int) -> Callable[[Callable[Given, Value]], Callable[Give
 
         @wraps(make)
         def find(*given: Given.args, **named: Given.kwargs) -> Value:
-            are_short = not named and all(
-                isinstance(text, str) and len(text) <= LONGEST_REMEMBERED for text in given
-            )
-            return known(*given) if are_short else make(*given, **named)
+            for text in (*given, *named.values()):
+                if not isinstance(text, str) or len(text) > LONGEST_REMEMBERED:
+                    return make(*given, **named)
+            return known(*given, **named)
 
         return find
 

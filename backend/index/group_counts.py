@@ -101,8 +101,9 @@ def counted(rows: Rows, question: Question, options: Options, below: int | None)
     delays = _delays(rows, where, days, below) if options.distribution else {}
 
     def all_flights() -> DelayTotals:
-        counts = _counts_by(rows, where, None, _ranges(days, None, below), below)
-        return DelayTotals(*counts.get((), ()))
+        ranges = _ranges(days, None, below)
+        counts = [row[1:] for each in ranges for row in _counts_of(rows, where, None, each, below)]
+        return DelayTotals(*map(sum, zip(*counts, strict=True)))
 
     if by is None:
         return FlightCounts(all_flights(), {}, delays)
@@ -165,14 +166,11 @@ def _ranges(days: tuple[date, date], group_by: str | None, below: int | None) ->
 def _counts_by(
     rows: Rows,
     where: _Where,
-    group_by: str | None,
+    group_by: str,
     ranges: Sequence[Range],
     below: int | None,
 ) -> dict[Key, list[int]]:
-    """Return the counts of each group that has flights.
-
-    group_by: as `totals`, but None is one group.
-    """
+    """Return the counts of each group that has flights."""
     key_of = _keys(rows, group_by)
     counts_by_key: dict[Key, list[int]] = {}
     for periods in ranges:
@@ -307,7 +305,7 @@ def _days(question: Question) -> tuple[date, date]:
 
 
 def _keys(
-    rows: Rows, group_by: str | None, items: Sequence[int] | None = None
+    rows: Rows, group_by: str, items: Sequence[int] | None = None
 ) -> Callable[[Any, int], Key]:
     """Return the function that makes a key of what a statement groups by, in totals of a span.
 
@@ -354,8 +352,7 @@ def _year(period: int, span: int) -> Key:
     return (period // 12 if span == MONTH else date_of(period).year,)
 
 
-_KEY_OF: dict[str | None, Callable[[Any, int], Key]] = {
-    None: lambda raw, span: (),
+_KEY_OF: dict[str, Callable[[Any, int], Key]] = {
     "carrier": lambda carrier, span: (carrier,),
     "hour": lambda hour, span: (hour,),
     "weekday_hour": lambda raw, span: (1 + raw // 24, raw % 24),

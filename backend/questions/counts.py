@@ -13,10 +13,11 @@ Without flights, the median and p90 are None and the histogram is empty.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import astuple, dataclass, field
+from dataclasses import dataclass, field
 from itertools import accumulate
 from math import inf
 from operator import attrgetter, itemgetter, sub
+from typing import NamedTuple
 
 from backend.chain.summary import ON_TIME_BEFORE_MINUTES
 from backend.questions.answer_types import Bin, Distribution
@@ -43,8 +44,7 @@ DELAY_NAMES = ("flights", "cancelled", *RATIOS)
 """The members of an answer about delays by which groups can be sorted."""
 
 
-@dataclass(frozen=True, slots=True)
-class DelayTotals:
+class DelayTotals(NamedTuple):
     """The seven counts from which averages are made; `chain.summary.Cell` explains them."""
 
     flights: int = 0
@@ -65,7 +65,7 @@ class DelayTotals:
 
     def __sub__(self, other: "DelayTotals") -> "DelayTotals":
         """Return the totals of these flights without others that are among them."""
-        return DelayTotals(*map(sub, astuple(self), astuple(other)))
+        return DelayTotals(*map(sub, self, other))
 
 
 @dataclass(frozen=True, slots=True)
