@@ -53,7 +53,7 @@ def _summed(table: str, keys: str, source: str, counts: str = SUMS) -> str:
     added = ", ".join(f"{name} = {name} + excluded.{name}" for name in COUNTS.split(", "))
     positions = ", ".join(str(1 + at) for at in range(1 + keys.count(",")))
     return (
-        f"INSERT INTO {table} SELECT {keys}, {counts} FROM {source} GROUP BY {positions}"  # noqa: S608  our own names
+        f"INSERT OR FAIL INTO {table} SELECT {keys}, {counts} FROM {source} GROUP BY {positions}"  # noqa: S608  our own names
         f" ON CONFLICT DO UPDATE SET {added}"
     )
 
@@ -70,7 +70,7 @@ _STAGES = (
     _summed("month_sum", "route, carrier, month", _DAYS),
 )
 _ADDITIONS = (
-    "INSERT INTO flight SELECT * FROM batch ORDER BY route, day, id",
+    "INSERT OR FAIL INTO flight SELECT * FROM batch ORDER BY route, day, id",
     _summed("route_total", f"route, {MONTH}, month, carrier", "month_sum"),
     _summed("route_total", f"route, {YEAR}, month / 12, carrier", "month_sum"),
     # The weekdays, which count every flight once, and then the hours, which do not.
