@@ -573,6 +573,13 @@ def test_settings_of_the_owner_are_kept_and_default_data_is_installed_if_wanted(
     assert packages in (stand_in.parent / "calls").read_text()
 
 
+def test_a_file_to_import_is_found_from_where_the_installer_is_called(stand_in: Path) -> None:
+    (stand_in.parent / "flights.csv").touch()
+    assert run(stand_in, "--data", "flights.csv").returncode == 0
+    settings = (stand_in.parent / "root/etc/flightchain.env").read_text("utf-8")
+    assert f"\nFLIGHTCHAIN_DATA={stand_in.parent / 'flights.csv'}\n" in settings
+
+
 QUOTED = {
     "as it is": "KEY URL",
     "single": "'KEY URL'",
