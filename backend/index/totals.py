@@ -64,6 +64,9 @@ _HOURS_BY_MONTH = f"batch JOIN calendar USING (day) {_HAS_HOUR}"
 _SLOTS = "slot_sum JOIN (SELECT day, month FROM calendar) USING (day)"
 _AIRPORTS = """
     month_sum JOIN route USING (route) JOIN (SELECT place, airport FROM place) ON place"""
+# SQLite keeps a copy of each page that a statement adds to until that ends. In a long ledger each
+# route has pages of its own in route_total; in a short one, neighbours share a page.
+_QUARTERS = [f"month_sum WHERE route / 16 % 4 = {quarter}" for quarter in range(4)]
 _IS_HOUR = f"WHERE slot < {FIRST_WEEKDAY_SLOT}"
 _STAGES = (
     _summed("day_sum", "route, carrier, day", "batch", COUNTED),
@@ -71,8 +74,11 @@ _STAGES = (
 )
 _ADDITIONS = (
     "INSERT OR FAIL INTO flight SELECT * FROM batch ORDER BY route, day, id",
-    _summed("route_total", f"route, {MONTH}, month, carrier", "month_sum"),
-    _summed("route_total", f"route, {YEAR}, month / 12, carrier", "month_sum"),
+    *(
+        _summed("route_total", f"route, {span}, {period}, carrier", quarter)
+        for span, period in ((MONTH, "month"), (YEAR, "month / 12"))
+        for quarter in _QUARTERS
+    ),
     # The weekdays, which count every flight once, and then the hours, which do not.
     _summed("route_slot", "month, route, slot, carrier", _DAYS),
     _summed("slot_sum", "carrier, day, slot", _DAYS),
