@@ -16,7 +16,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from datetime import date
 from itertools import chain
-from operator import add
+from operator import add, attrgetter
 from typing import Any, NamedTuple
 
 from backend.index.delay_distributions import decode_counts
@@ -57,6 +57,8 @@ _ENDS = {
     "ORIGIN_CITY_NAME": f"origin IN {_OF_CITY}",
     "DEST_CITY_NAME": f"dest IN {_OF_CITY}",
 }
+
+_ends_of = attrgetter(*_ENDS)
 
 _TIMES = ("day", "weekday", "month", "year")
 _SLOTS = {
@@ -99,30 +101,36 @@ def counted(rows: Rows, question: Question, options: Options, below: int | None)
     """
     where, days, by, shown = _where(question), _days(question), options.group_by, options.shown
     delays = _delays(rows, where, days, below) if options.distribution else {}
-
-    def all_flights() -> DelayTotals:
-        ranges = _ranges(days, None, below)
-        counts = [row[1:] for each in ranges for row in _counts_of(rows, where, None, each, below)]
-        return DelayTotals(*map(sum, zip(*counts, strict=True)))
-
     if by is None:
-        return FlightCounts(all_flights(), {}, delays)
+        return FlightCounts(_all_flights(rows, where, days, below), {}, delays)
     ranges = _ranges(days, by, below)
     if shown.limit is not None and by in KINDS and _are_ranked(where, ranges):
         ranked, group_count = first_groups(rows, by, where.in_sums, ranges, shown)
         key_of = _keys(rows, by, [item for item, *_ in ranked])
         groups = {key_of(item, MONTH): DelayTotals(*counts) for item, *counts in ranked}
-        return FlightCounts(all_flights(), groups, delays, group_count)
+        total = _all_flights(rows, where, days, below)
+        return FlightCounts(total, groups, delays, group_count)
     if by == "departure":
         counts_by_key = _departures(rows, where, days, below)
     else:
         counts_by_key = _counts_by(rows, where, by, ranges, below)
     groups = {key: DelayTotals(*counts) for key, counts in counts_by_key.items()}
     if by == "departure" or by in _HOURS:
-        return FlightCounts(all_flights(), groups, delays)
+        return FlightCounts(_all_flights(rows, where, days, below), groups, delays)
     # Every flight is in one group.
     total = DelayTotals(*map(sum, zip(*counts_by_key.values(), strict=True)))
     return FlightCounts(total, groups, delays)
+
+
+def _all_flights(
+    rows: Rows, where: _Where, days: tuple[date, date], below: int | None
+) -> DelayTotals:
+    counts: list[Any] = []
+    for periods in _ranges(days, None, below):
+        counts += _counts_of(rows, where, None, periods, below)
+    if len(counts) == 1:
+        return DelayTotals(*counts[0][1:])
+    return DelayTotals(*map(sum, zip(*(row[1:] for row in counts), strict=True)))
 
 
 def _departures(
@@ -279,10 +287,11 @@ def _flights(where: _Where, days: tuple[int, int], below: int | None) -> tuple[s
 
 
 def _where(question: Question | Departures) -> _Where:
-    given = {name: value for name in _ENDS if (value := getattr(question, name)) is not None}
-    places = " AND ".join(_ENDS[name] for name in given)
-    carrier = getattr(question, "OP_CARRIER_AIRLINE_ID", None)
-    return _Where(places, list(given.values()), carrier)
+    ends, carrier = _ends_of(question), getattr(question, "OP_CARRIER_AIRLINE_ID", None)
+    if not any(ends):  # as in most questions about a carrier
+        return _Where("", [], carrier)
+    given = {condition: end for condition, end in zip(_ENDS.values(), ends, strict=True) if end}
+    return _Where(" AND ".join(given), list(given.values()), carrier)
 
 
 def _of_carriers(where: _Where) -> tuple[str, list[object]]:

@@ -13,10 +13,10 @@ Without flights, the median and p90 are None and the histogram is empty.
 from bisect import bisect_left
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from itertools import accumulate
 from math import inf
 from operator import attrgetter, itemgetter, sub
+from types import MappingProxyType
 from typing import NamedTuple
 
 from backend.chain.summary import ON_TIME_BEFORE_MINUTES
@@ -68,8 +68,7 @@ class DelayTotals(NamedTuple):
         return DelayTotals(*map(sub, self, other))
 
 
-@dataclass(frozen=True, slots=True)
-class FlightCounts:
+class FlightCounts(NamedTuple):
     """The counts behind an answer to `average_delays` or `flight_counter`.
 
     The latter may have nothing but the number of flights in its totals. groups: the totals of each
@@ -79,8 +78,8 @@ class FlightCounts:
     """
 
     totals: DelayTotals
-    groups: Mapping[Key, DelayTotals] = field(default_factory=dict)
-    delays: Mapping[int, int] = field(default_factory=dict)
+    groups: Mapping[Key, DelayTotals] = MappingProxyType({})
+    delays: Mapping[int, int] = MappingProxyType({})
     group_count: int | None = None
 
     def __sub__(self, later: "FlightCounts") -> "FlightCounts":
