@@ -16,11 +16,12 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from backend.base.errors import InvalidFlight, InvalidQuery
-from backend.base.lru import remembered
 from backend.chain.fields import CODE_PATTERN, FIELD, MAX_TEXT_CHARACTERS, Field, Value
+from backend.chain.parse_cache import ParseCache
 
 Given = Mapping[str, str]  # parameter name -> text
 Schema = dict[str, Any]
@@ -127,7 +128,7 @@ class OfField(Parameter[Value]):
         if not text.strip():
             raise self.missing(text)
         try:
-            return _parsed(self.field, text)
+            return _VALUES[self.field][text]
         except InvalidFlight as error:
             raise InvalidQuery(self.name, text, error.reason) from None
 
@@ -178,7 +179,6 @@ _TEXTS: dict[str, Schema] = {
 }
 
 
-@remembered(8192)  # people ask for the same days and cities
 def _parsed(field: str, text: str) -> Value:
     kind = FIELD[field].kind
     is_code = kind == "code" and text.isascii()  # others have capitals that are ASCII
@@ -190,6 +190,11 @@ def _parsed(field: str, text: str) -> Value:
             raise InvalidFlight(field, text, f"may be {value} or {other}; write the one you mean")
     return value
 
+
+# People ask for the same days and cities.
+_VALUES: dict[str, ParseCache[str, Value]] = {
+    name: ParseCache(partial(_parsed, name), 1000) for name in FIELD
+}
 
 Kind = TypeVar("Kind", bound=Parameter[Any])
 
