@@ -49,7 +49,11 @@ _TEMPORARY = {
 
 
 def _summed(table: str, keys: str, source: str, counts: str = SUMS) -> str:
-    """Return the statement that adds to `table` what the rows of `source` add up to by `keys`."""
+    """Return the statement that adds to `table` what the rows of `source` add up to by `keys`.
+
+    An error ends its transaction, so a statement that fails need not be undone alone. To be able to
+    do that, SQLite would keep a copy of each page before its first change.
+    """
     added = ", ".join(f"{name} = {name} + excluded.{name}" for name in COUNTS.split(", "))
     positions = ", ".join(str(1 + at) for at in range(1 + keys.count(",")))
     return (
@@ -64,8 +68,8 @@ _HOURS_BY_MONTH = f"batch JOIN calendar USING (day) {_HAS_HOUR}"
 _SLOTS = "slot_sum JOIN (SELECT day, month FROM calendar) USING (day)"
 _AIRPORTS = """
     month_sum JOIN route USING (route) JOIN (SELECT place, airport FROM place) ON place"""
-# SQLite keeps a copy of each page that a statement adds to until that ends. In a long ledger each
-# route has pages of its own in route_total; in a short one, neighbours share a page.
+# Rows that are there already make SQLite keep such copies all the same, until the statement ends.
+# In a long ledger each route has pages of its own in route_total; in a short one, neighbours share.
 _QUARTERS = [f"month_sum WHERE route / 16 % 4 = {quarter}" for quarter in range(4)]
 _IS_HOUR = f"WHERE slot < {FIRST_WEEKDAY_SLOT}"
 _STAGES = (
