@@ -22,6 +22,7 @@ MONTH, DAY, CARRIER = "MONTH", "DAY", "CARRIER"  # what is not stored, but deriv
 DIVERTED = "DIVERTED"  # which tells what zeros mean
 ORIGIN_STATE, DEST_STATE = "ORIGIN_STATE", "DEST_STATE"
 NO_TEXT = "is neither text nor in a supported format; save it as CSV (UTF-8)"
+LEAST_TITLES = 6  # of flights, by which they are known
 MOST_CHARACTERS = 60  # of a title that are shown
 MOST_NOT_USED = 1000  # titles that are kept for people; objects may have any number of names
 BTS_TABLE = "Reporting Carrier On-Time Performance"

@@ -19,7 +19,7 @@ from operator import itemgetter
 
 from backend.base.errors import BadRow
 from backend.base.words import counted
-from backend.sources.kinds import has_meaning
+from backend.sources.kinds import LEAST_TITLES, has_meaning
 from backend.sources.packed import PackedFile
 from backend.sources.records import (
     BatchReader,
@@ -33,14 +33,13 @@ from backend.sources.records import (
 SEPARATORS = ",;\t|"  # the first is the usual one
 MOST_COLUMNS = 1000  # the ready-made month of BTS has 110
 LOOKED_AT = 20  # lines, for the titles, and then for the numbers of rows
-LEAST_TITLES = 6  # of flights, by which they are known
 LEAST_NUMBERS = 4  # or days, by which a row is known: a cancelled flight may have no more
 MOST_LINES = 20  # of a row
 _is_number = re.compile("[0-9]{1,12}").fullmatch
 _begins_with_digit = re.compile(r'[-(\s"]*[0-9]').match
 _QUOTED = re.compile('"[^"]*"')
 _SPLIT_CITY = re.compile("[A-Za-z.], [A-Z]{2}(,|$)")  # Tampa, FL without quotes
-_ROW_COUNT = re.compile(r"\(\d+ (rows?|rows? affected)\)")  # psql and sqlcmd write it below
+_ROW_COUNT = re.compile(r"\(\d+ rows?( affected)?\)|\d+ rows? selected\.")  # below all rows
 _EXCEL = re.compile(r'"?sep=([^ ])"?[,;\t|]*', re.IGNORECASE)
 _parse = partial(csv.reader, strict=True, skipinitialspace=True)
 
@@ -143,8 +142,8 @@ def _header(file: PackedFile, batches: Iterator[Lines]) -> tuple[_Header, Lines]
             position = _place_of_titles(lines, filled, separators)
             titles, *rest = _with_whole_titles(lines[position:], separators)
             separator, cells = _cells(file, titles, separators)
-            if rest and set(rest[0]) <= {"-", " ", separator}:
-                rest[0] = ""  # sqlcmd underlines titles
+            if rest and set(rest[0]) <= {"-", " ", "+", separator}:
+                rest[0] = ""  # sqlcmd and psql underline titles
             _join(rest, separator, len(_titles(file, cells)))
             above = "".join(f"{line}\n" for line in lines[:position])
             header = _header_above(file, titles, separator, cells, rest, above)
@@ -343,7 +342,7 @@ def _parsed(header: _Header, lines: list[str], numbers: Sequence[int]) -> _Parse
         if header.takes(row):
             rows.append(row)
             good.append(number)
-        elif row and not _ROW_COUNT.fullmatch(line):  # else it is blank
+        elif line.strip() and not _ROW_COUNT.fullmatch(line):
             header.require_row(number, row)
             remedy = "delete the line if it is not a flight, add what is missing, or download again"
             if len(row) > width:

@@ -56,6 +56,10 @@ def test_a_blank_may_follow_a_separator(tmp_path: Path) -> None:
     assert flights_of(open_source(written(tmp_path, text))) == [flight_of(row) for row in ROWS]
 
 
+def test_a_line_of_blanks_is_no_row(tmp_path: Path) -> None:
+    assert bad_rows(written(tmp_path, f"{TABLE} \t\n")) == (3, [])
+
+
 def test_a_file_of_dos_may_say_that_it_ends(tmp_path: Path) -> None:
     text = written_with(",") + "\x1a"
     assert flights_of(open_source(written(tmp_path, text))) == [flight_of(row) for row in ROWS]
@@ -261,6 +265,16 @@ def test_a_database_may_underline_titles_and_count_rows(tmp_path: Path) -> None:
     text = f"{header}\n{line}\n{rows}\n(3 rows affected)\n"
     assert bad_rows(written(tmp_path, text)) == (3, [])
     assert bad_rows(written(tmp_path, f"{TABLE}(3 rows)\n")) == (3, [])
+    assert bad_rows(written(tmp_path, f"{TABLE}\n3 rows selected.\n")) == (3, [])
+
+
+def test_the_aligned_table_of_psql_is_read(tmp_path: Path) -> None:
+    rows = list(csv.reader(TABLE.splitlines()))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = ["|".join(map(" {:<{}} ".format, row, widths)) for row in rows]
+    lines[1:1] = ["+".join("-" * (width + 2) for width in widths)]
+    text = "\n".join([*lines, "(3 rows)", "", ""])
+    assert flights_of(open_source(written(tmp_path, text))) == [flight_of(row) for row in ROWS]
 
 
 def test_a_second_header_with_other_columns_is_refused(tmp_path: Path) -> None:
