@@ -25,7 +25,14 @@ from backend.chain.fields import FIELD_NAMES, FIELDS
 from backend.chain.flight import EMPTY_WHEN_CANCELLED
 from backend.chain.json_objects import MAX_BYTES, RepeatedNameError, decoded, each_once
 from backend.sources.cells import flag
-from backend.sources.kinds import DIVERTED, MAY_BE_EMPTY, columns_of, has_meaning, plain
+from backend.sources.kinds import (
+    DIVERTED,
+    LEAST_TITLES,
+    MAY_BE_EMPTY,
+    columns_of,
+    has_meaning,
+    plain,
+)
 from backend.sources.packed import BLOCK_BYTES, PackedFile
 from backend.sources.records import RecordBatch, Records, line_batches, text_of, usable
 from backend.sources.source import BATCH_ROWS
@@ -41,7 +48,9 @@ _OF_FIELDS = frozenset(map(plain, FIELD_NAMES))
 _SHOWN_CHARACTERS = 1000  # of a line that is wrong; an excerpt of them is kept
 _BLANKS = " \t\r\n"
 _LISTS = {"transactions", "flights", "data", "results", "records", "rows", "items"}
-"""What an object calls a list of flights: a block file of the study, or what services answer."""
+"""What an object calls a list of flights: a block file of the study, or what services answer.
+
+Programs name it after a table, sheet or query, too; then its first object tells."""
 _to_member = re.compile(rf'[{_BLANKS}]*[{{,][{_BLANKS}]*(?=")')
 _to_value = re.compile(rf"[{_BLANKS}]*:[{_BLANKS}]*")
 _to_element = re.compile(rf"[{_BLANKS}]*(,?)[{_BLANKS}]*")
@@ -115,10 +124,17 @@ def _opening(text: str) -> str | None:
             value = _to_value.match(text, place)
             start = value.end() if value else len(text)
             names.append(name)
-            if name in _LISTS and text.startswith("[", start):
+            if text.startswith("[", start) and (name in _LISTS or _begins_with_flight(text, start)):
                 return None if any(map(has_meaning, names)) else text[: start + 1]
             _, place = _decoder.raw_decode(text, start)
     return None
+
+
+def _begins_with_flight(text: str, start: int) -> bool:
+    """Return whether the list at `start` begins with an object of flights. Raises ValueError."""
+    element = _to_element.match(text, start + 1)
+    first = _decoder.raw_decode(text, element.end())[0] if element else None
+    return isinstance(first, dict) and sum(map(has_meaning, first)) >= LEAST_TITLES
 
 
 def _records(file: PackedFile, parts: Iterator[Part], unit: str) -> Records:
