@@ -57,6 +57,7 @@ REFUSED = {
         b"version https://git-lfs.github.com/spec/v1\noid sha256:0a\nsize 7\n",
         "is a Git LFS pointer instead of the file; run git lfs pull",
     ),
+    "RTF": (rb"{\rtf1\ansi YEAR,ORIGIN\par", "is text with fonts .*save it as plain text"),
     "PDF": (b"%PDF-1.7\n%\xe2\xe3", "is a PDF document"),
     "a new workbook": (WORKBOOK, "CSV UTF-8"),
     "an open workbook": (archive({"mimetype": "", "content.xml": ""}), "CSV UTF-8"),
@@ -103,6 +104,9 @@ REFUSED = {
     "a script of SQL Server": ("USE [f]\r\nGO\r\n/** **/".encode("utf-16"), "is a dump in SQL"),
     "a page in UTF-16": ("<html><body>".encode("utf-16"), "is a web page"),
     "rows for a database": (b"INSERT INTO flights VALUES (1);\n", "is a dump in SQL"),
+    "a table of DataGrip": (b"\ncreate table flights\n(\n  YEAR int\n);\n", "is a dump in SQL"),
+    "rows of phpMyAdmin": (b"START TRANSACTION;\nSET time_zone = 0;\n", "is a dump in SQL"),
+    "rows in place of others": (b"REPLACE INTO `flights` VALUES\n(1);\n", "is a dump in SQL"),
     "a title such as a word of SQL": (b"Set;YEAR;ORIGIN\n1;2019;ATL\n", "lacks the columns"),
     "titles of another coding": (
         "N\u00famero,L\u00ednea\n1,2\n".encode("latin-1"),
