@@ -35,7 +35,7 @@ WORKBOOK = "is a spreadsheet workbook; open it, and save the sheet with the flig
 _WORKBOOKS = {"[Content_Types].xml", "content.xml"}  # of Excel and of LibreOffice
 _BESIDE_TABLES = re.compile(
     r"(.*/)?(|(__MACOSX|_temporary|_spark_metadata)/.*|_(SUCCESS|[a-z_]*metadata|[a-z]+ed_[0-9]+)|"
-    r"(\.[^/.]|~\$)[^/]*(/.*)?|(md5|sha[0-9]+)sums?|[^/]*(readme|license|manifest|dictionary|description|documentation)[^/]*|"
+    r"(\.[^/.]|~\$)[^/]*(/.*)?|(md5|sha[0-9]+)sums?|(dataset-)?metadata\.(json|xml|txt)|[^/]*(readme|license|manifest|dictionary|description|documentation)[^/]*|"
     r"[^/]*\.(html?|pdf|md|docx?|png|jpe?g|crc|md5|sha[0-9]+|py|r|ipynb|ini|lock)|thumbs\.db|"
     r"unfinished/flights-[0-9]{12}\.parquet|"  # of an export of ours that was interrupted
     r"(schema|load)\.sql|(airlines|airports|carriers|planes|plane-data|weather|l_[a-z_]+)\.csv-?)",

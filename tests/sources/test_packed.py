@@ -172,6 +172,7 @@ def test_the_tables_of_folders_in_a_folder_are_read(tmp_path: Path) -> None:
         "_committed_7",
         "~$flights.xlsx",
         "SHA256SUMS",
+        "dataset-metadata.json",
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         written(tmp_path, name, name)
@@ -179,7 +180,9 @@ def test_the_tables_of_folders_in_a_folder_are_read(tmp_path: Path) -> None:
     assert [file.part for file in files] == [read_all(file).decode() for file in files] == names[:3]
 
 
-@pytest.mark.parametrize("name", ["feb.txt", "feb.tab", "feb", "feb.csv.1", "feb.xlsx", "feb.sql"])
+@pytest.mark.parametrize(
+    "name", ["feb.txt", "feb.tab", "feb", "feb.csv.1", "feb.sql", "metadata.csv"]
+)
 def test_no_table_is_left_out_in_silence_for_its_name(tmp_path: Path, name: str) -> None:
     path = written(tmp_path, archive({name: "x", "jan.csv": "x"}), "all.zip")
     assert {file.part for file in files_of(path)} == {name, "jan.csv"}
