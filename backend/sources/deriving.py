@@ -37,7 +37,7 @@ from backend.sources.cells import (
     unless_empty,
 )
 from backend.sources.dates import beside, is_short, iso_day
-from backend.sources.kinds import CARRIER, DAY, DIVERTED, MONTH, Reading
+from backend.sources.kinds import CARRIER, DAY, DIVERTED, MONTH, Reading, plain
 from backend.sources.records import RecordBatch
 from backend.sources.source import RawRows, Unusable
 
@@ -190,14 +190,15 @@ class Deriver:
         columns[its_state] = columns.get(its_state, states)
 
     def _city(self, code_and_city: tuple[object, object]) -> object:
-        """Return a city, as BTS spells it if only its state, case and blanks are otherwise."""
+        """Return a city, as BTS spells it if it has the same letters and any form of its state."""
         code, city = code_and_city
         known = self._airports[code][1]
         if not isinstance(known, str):
             return city
-        name, _, state = map(re.escape, known.partition(", "))
-        spelled = re.compile(rf"{name}(?:[\s,]+{state})?", re.IGNORECASE)
-        return known if spelled.fullmatch(" ".join(str(city).split())) else city
+        name, _, state = known.partition(", ")
+        spellings = {plain(name + end) for end in ("", state, STATES.get(state, state))}
+        text = " ".join(str(city).split())
+        return known if text.isprintable() and plain(text) in spellings else city
 
     def _airport(self, key: object) -> tuple[object, object, object]:
         """Return code, city and state of an airport, given its code or DOT number."""

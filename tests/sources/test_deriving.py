@@ -116,7 +116,18 @@ def test_the_state_of_an_airport_that_nobody_knows_is_that_of_its_city() -> None
     assert "ORIGIN_STATE_NM 'QQQ': is an airport whose city and state" in bad[0]
 
 
-@pytest.mark.parametrize("city", ["Tampa", "TAMPA, FL", "Tampa,FL", " tampa  fl ", "Tampa, Fl"])
+@pytest.mark.parametrize(
+    "city",
+    [
+        "Tampa",
+        "TAMPA, FL",
+        "Tampa,FL",
+        " tampa  fl ",
+        "Tampa (FL)",
+        "Tampa - F.L.",
+        "Tampa, Florida",
+    ],
+)
 def test_a_city_in_another_spelling_is_the_same_city(city: str) -> None:
     assert value("DEST_CITY_NAME", EXPO | {"DestCityName": city}) == "Tampa, FL"
     places = {"Dest": "SJU", "DestCityName": "San\u00a0Juan"}
