@@ -30,12 +30,12 @@ _MIDNIGHT = re.compile("(?:1 days |1900-01-02[ T])00:00:00")  # of pandas, at th
 _CLOCK = re.compile(rf"{_PANDAS}(\d{{1,2}})[:h]([0-5]\d)(?::00(?:\.0+)?)?", re.ASCII)
 moment = re.compile(r"\s*(?!1900-01-0[12])(\d[-/.\d]+)[ T](\d.*)", re.ASCII).match
 """Matches a time that is given with its day, and returns both."""
-_BLANK = "[ \u00a0\u202f]?"  # what browsers write before AM since 2023, or a usual one
+BLANK = "[ \u00a0\u202f]?"  # what browsers write before AM since 2023, or a usual one
 _TWELVE_HOURS = re.compile(
-    rf"(0?\d|1[0-2]):([0-5]\d)(?::00)?{_BLANK}([aApP])\.?{_BLANK}[mM]\.?", re.ASCII
+    rf"(0?\d|1[0-2]):([0-5]\d)(?::00)?{BLANK}([aApP])\.?{BLANK}[mM]\.?", re.ASCII
 )
 _DAYS = "monday tuesday wednesday thursday friday saturday sunday"
-_WEEKDAY_OF = {name[:size]: n for n, name in enumerate(_DAYS.split(), 1) for size in (3, None)}
+_WEEKDAY_OF = {name[:size]: n for n, name in enumerate(_DAYS.split(), 1) for size in range(3, 10)}
 _MINUS = re.compile(r"^[\u2212\u2013](.*)$|^\((\d.*)\)$")  # of people and accountants
 _DECIMAL_COMMA = re.compile(r"([+-]?\d+),(?:0{1,2}|0{4,})", re.ASCII)
 _HOURS = re.compile(r"([1-9]|0[1-9]|1\d|2[0-4])[.,]00", re.ASCII)
@@ -93,11 +93,11 @@ def flag(value: object) -> int | None:
 def state(value: object) -> object:
     """Return a name with usual blanks, that of a state in any case or abbreviated as BTS has it."""
     text = " ".join(value.split()) if isinstance(value, str) else ""
-    return _STATE_OF.get(text.casefold(), text or value)
+    return _STATE_OF.get(text.casefold().removeprefix("us-"), text or value)
 
 
 def weekday(value: object) -> object:
-    """Return the number of a weekday that is named, whole or in three letters; else `number`."""
+    """Return the number of a weekday that is named by three or more letters; else `number`."""
     return _WEEKDAY_OF.get(str(value).strip().lower()) or number(value)
 
 
