@@ -38,6 +38,7 @@ _DAYS = "monday tuesday wednesday thursday friday saturday sunday"
 _WEEKDAY_OF = {name[:size]: n for n, name in enumerate(_DAYS.split(), 1) for size in range(3, 10)}
 _MINUS = re.compile(r"^[\u2212\u2013](.*)$|^\((\d.*)\)$")  # of people and accountants
 _DECIMAL_COMMA = re.compile(r"([+-]?\d+),(?:0{1,2}|0{4,})", re.ASCII)
+_THOUSANDS = re.compile(r"([+-]?\d+)e(\d)", re.ASCII)  # write_csv of R makes 2e3 of 2000
 _HOURS = re.compile(r"([1-9]|0[1-9]|1\d|2[0-4])[.,]00", re.ASCII)
 _COMMAS = re.compile(r"[+-]?\d{1,3}(?:,\d{3})+", re.ASCII)
 thousands = re.compile(r"([+-]?\d{1,3})\.000", re.ASCII).fullmatch
@@ -60,10 +61,12 @@ def unless_empty(value: object) -> object:
 
 
 def number(value: object) -> object:
-    """Return `value` without a decimal comma, and with a hyphen for a minus sign or brackets."""
+    """Return `value` without decimal comma or exponent, with a hyphen for a minus or brackets."""
     if not isinstance(value, str):
         return value
     text = _MINUS.sub(r"-\1\2", value.strip())
+    if match := _THOUSANDS.fullmatch(text):
+        return match[1] + "0" * int(match[2])
     match = _DECIMAL_COMMA.fullmatch(text)
     return match[1] if match else text
 

@@ -148,6 +148,7 @@ def test_another_city_is_stored_as_the_file_has_it(code: str, city: str) -> None
 def test_the_month_of_a_day_may_be_named() -> None:
     assert value("FL_DATE", EXPO | {"Month": "JAN"}) == "2008-01-03"
     assert value("DAY_OF_WEEK", EXPO | {"Month": "January", "DayOfWeek": "Thu"}) == 4
+    assert value("FL_DATE", EXPO | {"Year": "2e3", "DayOfWeek": "1"}) == "2000-01-03"
 
 
 def test_a_day_that_no_calendar_has_is_a_bad_row() -> None:
