@@ -8,6 +8,7 @@ marketing carrier. The reader, the command line's help, documents and tests use 
 
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
@@ -99,6 +100,13 @@ def words(text: str) -> list[str]:
 def plain(title: str) -> str:
     """Return the letters and digits of a title, in small ones, behind what turns its meaning."""
     return re.sub(r"(?!^[-~!%])[\W_]", "", title.strip().lower())
+
+
+def unqualified(titles: Sequence[str]) -> Sequence[str]:
+    """Return titles without the table's name if most have it: flights.origin, Flights[origin]."""
+    tables = Counter(title[: max(map(title.rfind, ".[")) + 1] for title in titles)  # Hive, DAX
+    table = next((table for table, count in tables.items() if 2 * count > len(titles)), "")
+    return [title.removeprefix(table) for title in titles]
 
 
 _TABLE = tomllib.loads(Path(__file__).with_name("kinds.toml").read_text(encoding="utf-8"))
@@ -229,10 +237,7 @@ class UnknownKindError(ValueError):
 @lru_cache(maxsize=8)  # small batches come with the same titles again and again
 def reading_of(titles: tuple[str, ...]) -> Reading:
     """Return what the columns of a file mean. Raises UnknownKindError if they are not enough."""
-    # As in Hive, flights.origin, or in DAX, Flights[origin]:
-    table = "".join(re.findall(r"^.*[.[]", "".join(titles[:1])))
-    is_qualified = all(title.startswith(table) for title in titles)
-    names = [plain(title.removeprefix(table) if is_qualified else title) for title in titles]
+    names = list(map(plain, unqualified(titles)))
     there = set(names)
     for marks, reason in REFUSED.items():
         if there.issuperset(map(plain, marks.split())):

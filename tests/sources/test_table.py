@@ -252,6 +252,12 @@ def test_names_and_notes_may_stand_above_the_titles(tmp_path: Path, above: str) 
         assert records.header == f"{above}\n{TABLE.partition(chr(10))[0]}"
 
 
+def test_notes_may_stand_above_titles_with_the_name_of_their_table(tmp_path: Path) -> None:
+    titles = ",".join(f"flights.{title}" for title in HEADER.split(","))
+    text = f"WARN: no stats\nn,{titles}\n1,{FIRST}\n"  # and pandas adds numbers
+    assert bad_rows(written(tmp_path, text)) == (1, [])
+
+
 @pytest.mark.parametrize("row", [FIRST, "2013,1,1,NA,NA,NA,NA,EV,4308,EWR,RDU,NA"])
 def test_rows_above_the_titles_are_no_notes(tmp_path: Path, row: str) -> None:
     """As where two files were put together and the first has no header: no flight is lost."""
