@@ -37,6 +37,7 @@ from loadtests.models.domain import count, not_negative, positive
 
 MOST_DEPENDENT = 6  # stations with several servers or rates: 2⁶ = 64 networks are solved
 MOST_STEPS = 1_000_000  # populations times networks times stations times classes: half a minute
+MOST_TERMS = 50_000_000  # of all S(n): half a minute, too
 MOST_SERVERS = 10_000  # of a station
 MOST_LOAD = 0.9999  # of open classes at a station: beyond, S(n) would need too many terms
 _LEAST_TERM, _LARGE = 1e-17, 1e200
@@ -61,8 +62,10 @@ class CustomerClass:
         not_negative(f"think_time_s of class {self.name!r}", self.think_time_s)
         not_negative(f"rate_per_s of class {self.name!r}", self.rate_per_s)
         if (self.customers > 0) == (self.rate_per_s > 0):
-            needs = "needs either customers (closed) or rate_per_s (open), above 0"
-            raise ValueError(f"class {self.name!r} {needs}")
+            raise ValueError(
+                f"class {self.name!r} needs either customers (closed) or rate_per_s (open), above "
+                f"0; it has {self.customers} customers and a rate of {self.rate_per_s:g}"
+            )
         if self.is_open and self.think_time_s:
             raise ValueError(f"class {self.name!r} is open and has no think_time_s; leave it out")
 
@@ -134,8 +137,11 @@ def closed_states(
         raise ValueError(f"{counted}; at most {MOST_DEPENDENT} can be solved")
     size, most = math.prod(number + 1 for number in customers) * 2**dependent, sum(customers)
     work = sum(1 + _number_of_rates(station.rates, most) / 50 for station in stations)
-    if size * work * len(customers) > MOST_STEPS:
-        raise ValueError("the network has too many populations to solve; take fewer customers")
+    if size > MOST_STEPS or size * work * len(customers) > MOST_STEPS:  # no float holds any size
+        raise ValueError(
+            "the network has too many populations to solve; take fewer customers, closed classes "
+            f"(here {len(customers)}), or stations with several servers or rates (here {dependent})"
+        )
     for at, think_s in enumerate(thinks_s):
         if think_s + math.fsum(station.demands_s[at] for station in stations) == 0:
             raise ValueError("a round takes no time: all demands and the think time are 0")
@@ -280,14 +286,24 @@ def solve(
 ) -> tuple[ClassMeans, ...]:
     """Return the means of all classes, in their order.
 
-    Raises ValueError if open classes bring more work than a station can do, if a result is beyond
-    the numbers of a computer, or as `closed_states`.
+    Raises ValueError if a class visits no station, if open classes bring more work than a station
+    can do, if a result is beyond the numbers of a computer, or as `closed_states`.
     """
-    shares = [_open_shares(classes, station) for station in stations]
-    beside = [
-        _Beside(station, sum(share), sum(group.customers for group in classes))
-        for station, share in zip(stations, shares, strict=True)
-    ]
+    for at, group in enumerate(classes):
+        if not (group.think_time_s or any(station.demands_s[at] for station in stations)):
+            raise ValueError(
+                f"class {group.name!r}: a round takes no time: all demands and the think time are "
+                "0; give it a demand at a station"
+            )
+    loads = [_open_load(classes, station) for station in stations]
+    _check_loads(stations, loads)
+    visitors = [_closed_visitors(classes, station) for station in stations]
+    if sum(map(_number_of_terms, stations, loads, visitors)) > MOST_TERMS:
+        raise ValueError(
+            "open classes beside so many closed customers, servers or rates take too long to "
+            "solve; take fewer of these, or lower the rates of arrival"
+        )
+    beside = list(map(_Beside, stations, loads, visitors))
     closed = [at for at, group in enumerate(classes) if not group.is_open]
     of_closed = [
         ServiceStation(station.name, tuple(station.demands_s[at] for at in closed), seen.rates)
@@ -316,25 +332,50 @@ def solve(
     return tuple(means)
 
 
-def _open_shares(classes: Sequence[CustomerClass], station: ServiceStation) -> list[float]:
-    """Return λ·D of each open class at a station."""
+def _open_load(classes: Sequence[CustomerClass], station: ServiceStation) -> float:
+    """Return Σ λ·D of the open classes at a station."""
     both = zip(classes, station.demands_s, strict=True)
-    shares = [group.rate_per_s * demand_s for group, demand_s in both if group.is_open]
-    if station.rates and sum(shares) > MOST_LOAD * station.rates[-1]:
-        is_over = sum(shares) >= station.rates[-1]
-        why = "no steady state" if is_over else f"more than {MOST_LOAD:g} of that is not solved"
+    return sum(group.rate_per_s * demand_s for group, demand_s in both if group.is_open)
+
+
+def _check_loads(stations: Sequence[ServiceStation], loads: Sequence[float]) -> None:
+    """Raise ValueError, which names the busiest station, if open classes bring it too much."""
+    busy = [
+        (load / station.rates[-1], load, station.name, station.rates[-1])
+        for station, load in zip(stations, loads, strict=True)
+        if station.rates
+    ]
+    share, load, name, rate = max(busy, default=(0.0, 0.0, "", 1.0))
+    if share > MOST_LOAD:
+        why = "no steady state" if share >= 1 else f"more than {MOST_LOAD:g} of that is not solved"
         raise ValueError(
-            f"open classes bring {sum(shares):.6g} s of work a second to station {station.name!r}, "
-            f"which can do {station.rates[-1]:g}: {why}, so lower their rates"
+            f"open classes bring {load:.6g} s of work a second to station {name!r}, "
+            f"which can do {rate:g}: {why}, so lower their rates"
         )
-    return shares
+
+
+def _closed_visitors(classes: Sequence[CustomerClass], station: ServiceStation) -> int:
+    """Return how many closed customers the network has, 0 if none of them visits the station."""
+    both = zip(classes, station.demands_s, strict=True)
+    is_visited = any(demand_s for group, demand_s in both if not group.is_open)
+    return sum(group.customers for group in classes) if is_visited else 0
+
+
+def _number_of_terms(station: ServiceStation, load: float, closed: int) -> float:
+    """Return about how many terms all S(n) have that `_Beside` adds up for a station."""
+    rates = station.rates or ()
+    if not (rates and load):
+        return 0
+    sums = min(len(rates), closed + 2)
+    return sums * (len(rates) + (sums + 40) / (1 - load / rates[-1]))
 
 
 class _Beside:
     """Shows a station as closed customers see it beside open ones that bring `load` = Σ λ·D.
 
     rates: α'. The last of them holds for all more, as the station's own do; those beyond the number
-    of closed customers do not matter, and are left out but for one.
+    of closed customers do not matter, and are left out but for one. If none come here, only the
+    first is kept, and the station is solved as quickly as a single server.
     """
 
     def __init__(self, station: ServiceStation, load: float, closed: int) -> None:
@@ -347,6 +388,8 @@ class _Beside:
             pairs = zip(self._own, pairwise(log for log, _ in sums), strict=False)
             slower = (rate * math.exp(before - after) for rate, (before, after) in pairs)
             self.rates = (*slower, self._own[-1] - load)
+        if self.rates and not closed:
+            self.rates = self.rates[:1]
 
     def _sums(self, n: int) -> tuple[float, float]:
         """Return ln S(n), and the mean number of open customers over the load."""

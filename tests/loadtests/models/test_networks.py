@@ -418,6 +418,28 @@ def test_a_network_outside_the_domain_is_refused(
         solve(classes, at)
 
 
+def test_stations_that_no_closed_customer_visits_may_be_many() -> None:
+    """Their states need not be known, so each is M/M/2 by itself."""
+    alone = solve(opened(0.5), stations([(1.0,)], [(1, 2)]))[0]
+    both = [(0.0, 1.0)] * 12 + [(1.0, 0.0)]
+    _, crowd = solve([*closed([3]), *opened(0.5)], stations(both, [(1, 2)] * 12 + [SINGLE]))
+    many = solve(opened(0.5), stations([(1.0,)] * 12, [(1, 2)] * 12))[0]
+    assert isclose(many.response_time_s, 12 * alone.response_time_s)
+    assert isclose(crowd.response_time_s, 12 * alone.response_time_s)
+
+
+def test_open_classes_that_take_long_beside_many_customers_are_refused() -> None:
+    classes = [*closed([4000]), *opened(0.9998)]
+    with pytest.raises(ValueError, match="take too long to solve; take fewer of these"):
+        solve(classes, stations([(1.0, 3999.0)], [of_servers(4000)]))
+
+
+def test_the_most_overloaded_station_is_named() -> None:
+    network = stations([(0.1,), (0.5,), (5.0,), (9.0,)], [SINGLE, SINGLE, (1, 2), DELAY])
+    with pytest.raises(ValueError, match="bring 15 s of work a second to station 's2', which can"):
+        solve(opened(3.0), network)
+
+
 def test_a_class_is_open_or_closed() -> None:
     with pytest.raises(ValueError, match="needs either customers"):
         CustomerClass("x", 1, 0.0, 2.0)
