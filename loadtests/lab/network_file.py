@@ -26,6 +26,7 @@ import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
+from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
@@ -39,6 +40,7 @@ from loadtests.models.networks import ClassMeans, CustomerClass, Rates, ServiceS
 
 Described = TypeVar("Described", bound=msgspec.Struct)
 Name = Annotated[str, msgspec.Meta(min_length=1)]
+MOST_NAMED = 20  # fields in a message
 
 
 class DemandFields(msgspec.Struct, forbid_unknown_fields=True):
@@ -125,13 +127,17 @@ class Network:
 
 def read(path: Path) -> Network:
     """Return the network that a file describes. Raises ResultsError."""
-    is_json = path.suffix == ".json"
+    is_json = path.suffix.lower() == ".json"
     try:
         text = path.read_text(encoding="utf-8-sig")
         content = msgspec.json.decode(text) if is_json else tomllib.loads(text)
+    except UnicodeDecodeError:
+        raise ResultsError(f"{path} is not text in UTF-8; save it as UTF-8") from None
     except (OSError, ValueError) as problem:
         form = "JSON" if is_json else "TOML"
         raise ResultsError(f"{path} cannot be read as {form}: {problem}") from None
+    except RecursionError:
+        raise ResultsError(f"{path} has too many lists or tables within each other") from None
     try:
         return network_from(content)
     except ValueError as problem:
@@ -145,13 +151,17 @@ def network_from(content: object) -> Network:
         if not getattr(top, what):
             raise ValueError(f"it has no {what}; write a [[{what}]] for each")
     groups = [
-        _described(ClassFields, table, f"class {table.get('name', '')!r}") for table in top.classes
+        _described(ClassFields, table, f"class {table.get('name', number)!r}")
+        for number, table in enumerate(top.classes, start=1)
     ]
     names = _different("classes", [group.name for group in groups])
     if taken := {*names} & {*StationFields.__struct_fields__, *DemandFields.__struct_fields__}:
         name = min(taken)
         raise ValueError(f"a class is called {name!r}, which is a field of a station; rename it")
-    stations = tuple(_station(table, names) for table in top.stations)
+    stations = tuple(
+        _station(table, names, f"station {table.get('name', number)!r}")
+        for number, table in enumerate(top.stations, start=1)
+    )
     _different("stations", [station.name for station in stations])
     return Network(top.title, tuple(group.customer_class() for group in groups), stations)
 
@@ -181,25 +191,43 @@ def _described(
     try:
         fields: Described = CONVERTERS[kind](content)
     except msgspec.ValidationError as problem:
-        known = ", ".join([*kind.__struct_fields__, *more])
-        why = re.sub(r"`[^`]+`|\w+", lambda word: _WORDS.get(word[0], word[0]), str(problem))
-        raise ValueError(f"{where}: {why}; it may have {known}") from None
+        why, _, place = str(problem).partition(" - at `$")
+        field = f"{place.strip('.`')}: " if place else ""
+        why = re.sub(r"`[^`]+`|\w+", lambda word: _WORDS.get(word[0], word[0]), why)
+        raise ValueError(f"{where}: {field}{why}; {_advice(kind, why, place, more)}") from None
     return fields
+
+
+def _advice(kind: type[msgspec.Struct], why: str, place: str, more: Sequence[str]) -> str:
+    """Return what to write: the field that was meant, or all there are."""
+    if kind is FileFields and why.startswith("it must be a list"):
+        return f"write a [[{place.strip('.`')}]] for each"
+    if place == ".kind`":
+        return 'write "queue" or "delay"'
+    known = [*kind.__struct_fields__, *more]
+    unknown = re.search(r"unknown field `(.+)`", why)
+    meant = get_close_matches(unknown[1], known, 1) if unknown else []
+    shown = [*known[:MOST_NAMED], "…"] if len(known) > MOST_NAMED else known
+    return f"it may have {', '.join(shown)}" + (f"; did you mean {meant[0]}?" if meant else "")
 
 
 def _different(what: str, names: Sequence[str]) -> Sequence[str]:
     if twice := [name for name in names if names.count(name) > 1]:
         raise ValueError(f"two {what} are called {twice[0]!r}; names must differ")
+    if odd := [name for name in names if not (name.isprintable() and name.strip())]:
+        raise ValueError(f"one of the {what} is called {odd[0]!r}; take letters that can be seen")
     return names
 
 
-def _station(table: Mapping[str, Any], names: Sequence[str]) -> ServiceStation:
-    where = f"station {table.get('name', '')!r}"
+def _station(table: Mapping[str, Any], names: Sequence[str], where: str) -> ServiceStation:
     own, more = {field: value for field, value in table.items() if field not in names}, [*names]
     if len(names) == 1 and names[0] not in table:  # the only class's demand is the station's own
         known = DemandFields.__struct_fields__
         table = {names[0]: {field: own.pop(field) for field in known if field in own}}
         more += known
+    elif flat := [field for field in DemandFields.__struct_fields__ if field in own]:
+        example = f"{names[0]} = {{{flat[0]} = …}}"
+        raise ValueError(f"{where} has {flat[0]}; write it for each class, as in {example}")
     fields = _described(StationFields, own, where, more)
     demands_s = tuple(_demand_s(table, name, f"{name!r} at {where}") for name in names)
     return ServiceStation(fields.name, demands_s, fields.all_rates(where))

@@ -45,6 +45,29 @@ def test_one_class_in_json_is_mean_value_analysis(tmp_path: Path) -> None:
     assert means.throughput_per_s == pytest.approx(same.throughput_per_s)
 
 
+def test_a_file_of_another_encoding_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "network.toml"
+    path.write_text('title = "é"', encoding="latin-1")
+    with pytest.raises(ResultsError, match="is not text in UTF-8; save it as UTF-8"):
+        network_file.read(path)
+
+
+def test_the_name_of_a_json_file_may_end_in_capitals(tmp_path: Path) -> None:
+    path = tmp_path / "NETWORK.JSON"
+    path.write_text('{"classes": [{"name": "a", "customers": 1}], "stations": [{"name": "s"}]}')
+    with pytest.raises(ResultsError, match="needs demand_s"):
+        network_file.read(path)
+
+
+def test_a_message_names_only_some_of_many_fields(tmp_path: Path) -> None:
+    path = tmp_path / "network.toml"
+    groups = (CLASSES.replace('"a"', f'"c{number}"') for number in range(1000))
+    path.write_text("".join(groups) + '[[stations]]\nname = "cpu"\nzzz = 1')
+    with pytest.raises(ResultsError, match="unknown field `zzz`") as caught:
+        network_file.read(path)
+    assert len(str(caught.value)) < len(str(path)) + 300
+
+
 def test_whole_numbers_may_be_written_with_a_point_after_a_byte_order_mark(tmp_path: Path) -> None:
     path = tmp_path / "network.toml"
     path.write_text(CLASSES.replace("3", "2.0") + STATION, encoding="utf-8-sig")
@@ -80,16 +103,16 @@ def test_json_without_a_meaning_is_refused(tmp_path: Path, value: str) -> None:
             "too small or too la",
         ),
         (CLASSES + STATION + "servers = 0", "servers must be a whole number of at least 1, is 0"),
-        (CLASSES + STATION + "servers = 1.5", "it must be a whole number, is a number - at"),
+        (CLASSES + STATION + "servers = 1.5", "servers: it must be a whole number, is a number;"),
         (CLASSES + STATION + "servers = 2\nrates = [1]", "a queue has one of them, a delay none"),
         (
             CLASSES + STATION + 'kind = "stack"',
-            "station 'cpu': Invalid enum value 'stack' - at `$.kind`",
+            "station 'cpu': kind: Invalid enum value 'stack'; write \"queue\" or \"delay\"",
         ),
         (CLASSES + STATION + STATION, "two stations are called 'cpu'; names must differ"),
         (
             CLASSES + STATION.replace("2.0", '"x"'),
-            "'a' at station 'cpu': it must be a number, is text - at `$.service_time_s`",
+            "'a' at station 'cpu': service_time_s: it must be a number, is text; it may have",
         ),
         (CLASSES + '[[stations]]\nname = "cpu"', "needs demand_s, or service_time_s"),
         (CLASSES + STATION.replace("2.0", "-1"), "must be 0 or a positive number, is -1"),
@@ -106,7 +129,7 @@ def test_json_without_a_meaning_is_refused(tmp_path: Path, value: str) -> None:
         (CLASSES + STATION + "visits = nan", "must be 0 or a positive number, is nan"),
         (CLASSES + STATION + "visits = inf", "must be 0 or a positive number, is inf"),
         (CLASSES + STATION + "rates = [nan]", "must be a positive number, is nan"),
-        (CLASSES + STATION + "rates = 2", "station 'cpu': it must be a list, is a whole number"),
+        (CLASSES + STATION + "rates = 2", "station 'cpu': rates: it must be a list, is a whole"),
         (CLASSES.replace("3", "true") + STATION, "it must be a number, is true or false"),
         (CLASSES + STATION + "rates = []", "number of rates of station 'cpu' must be"),
         (
@@ -116,20 +139,52 @@ def test_json_without_a_meaning_is_refused(tmp_path: Path, value: str) -> None:
         (CLASSES + "rate_per_s = nan\n" + STATION, "must be 0 or a positive number, is nan"),
         (
             CLASSES + "think_s = 1\n" + STATION,
-            "class 'a': the table contains unknown field `think_s`; it may have " + OF_CLASS,
+            "class 'a': the table contains unknown field `think_s`; it may have "
+            + OF_CLASS
+            + "; did you mean think_time_s?",
         ),
         (
             CLASSES.replace('name = "a"', "") + STATION,
-            "class '': the table lacks the required field `name`; it may have " + OF_CLASS,
+            "class 1: the table lacks the required field `name`; it may have " + OF_CLASS,
         ),
-        (CLASSES.replace('"a"', '""') + STATION, "class '': it must be text of length >= 1"),
-        (CLASSES + STATION.replace('"cpu"', '""'), "station '': it must be text of length >= 1"),
+        (CLASSES.replace('"a"', '""') + STATION, "class '': name: it must be text of length >= 1"),
+        (
+            CLASSES + STATION.replace('"cpu"', '""'),
+            "station '': name: it must be text of length >=",
+        ),
         (CLASSES.replace("customers = 3", "rate_per_s = 0.6") + STATION, "no steady state"),
         (
             CLASSES.replace("customers = 3", "rate_per_s = 0.499975") + STATION,
             "bring 0.99995 s of work a second to station 'cpu', which can do 1: more than 0.9999",
         ),
         (CLASSES.replace('"a"', '"visits"') + STATION, "is a field of a station; rename it"),
+        (CLASSES + STATION + "x = " + "[" * 5000, "has too many lists or tables within each other"),
+        (
+            CLASSES + STATION.replace("time_s", "time_ms"),
+            "; did you mean service_time_s?",
+        ),
+        (
+            CLASSES.replace("[[classes]]", "[classes]") + STATION,
+            "table; write a [[classes]] for each",
+        ),
+        (
+            CLASSES + CLASSES.replace('"a"', '"b"') + STATION,
+            "'cpu' has service_time_s; write it for each class, as in a = {service_time_s = …}",
+        ),
+        (CLASSES + STATION + STATION.replace('name = "cpu"', ""), "station 2: the table lacks the"),
+        (
+            CLASSES.replace('"a"', r'"x\ny"') + STATION,
+            r"one of the classes is called 'x\ny'; take ",
+        ),
+        (CLASSES + STATION.replace('"cpu"', '" "'), "one of the stations is called ' '; take"),
+        (CLASSES.replace("3", "0") + STATION, "above 0; it has 0 customers and a rate of 0"),
+        (CLASSES.replace("3", "1e308") + STATION + "servers = 2", "too many populations to solve"),
+        (
+            CLASSES
+            + '[[classes]]\nname = "idle"\nrate_per_s = 1\n'
+            + '[[stations]]\nname = "cpu"\na = {demand_s = 1}',
+            "class 'idle': a round takes no time: all demands",
+        ),
     ],
 )
 def test_a_file_that_describes_no_network_is_told_what_is_wrong(
