@@ -185,6 +185,9 @@ def _named(reading: Reading, known: Coverage) -> dict[str, str]:
     if meant and known.last_date:
         newest = filters.short_interval(known.last_date, known.last_date)
         parts["meant"] = f"{meant}, because the ledger ends on {newest}"
+    others = (str(each.other) for each in reading.all_days if each.other)
+    if lacking := [filters.short_interval(day, day) for day in others if not known.covers(day)]:
+        parts["other"] = f"{' and '.join(lacking)}, which the ledger does not have"
     return {part: str(text) for part, text in parts.items() if text}
 
 

@@ -24,6 +24,7 @@ MOST_NAMES = 6
 MOST_ALIKE = 3
 LEAST_LIKENESS = 0.7  # by difflib, from 0 to 1; two letters that changed places in a short name
 LEAST_LETTERS = 4  # of a name that may be misspelled
+LEAST_BEGUN = 3  # letters inside a text that may begin a name: "no" is not Norfolk
 
 RANKINGS = (  # what is asked for often
     *(f"worst {subject}" for subject in ("route", "airline", "airport")),
@@ -107,7 +108,7 @@ def _alike(text: str, names: Names, known: Coverage) -> list[str]:
     spelled = [*map(" ".join, names.all), *MONTHS, *NAMED]
     spelled = [name for name in spelled if len(name.replace(" ", "")) >= LEAST_LETTERS]
     close = get_close_matches(text.lower(), spelled, n=MOST_ALIKE, cutoff=LEAST_LIKENESS)
-    begun = [written(thing) for thing in names.beginning(text)]
+    begun = [written(thing) for thing in names.beginning(text) if len(text) >= LEAST_BEGUN]
     in_state = [each.city for each in known.airports if each.state.lower() == text.lower()]
     return list(dict.fromkeys([*close, *begun, *in_state]))[:MOST_NAMES]
 

@@ -41,8 +41,8 @@ _NUMBER = r"#?(\d{1,3}(?:,\d{3}){1,4}|\d{1,15})"  # as pages show it, or plain
 IN_CHAIN = tuple(
     (kind, re.compile(pattern, re.ASCII | re.IGNORECASE))
     for kind, pattern in (
-        ("transaction", rf"(?:(?:transaction|tx) (?:id )?|id )?{_NUMBER}"),
-        ("block", rf"(?:block (?:height )?|height )?{_NUMBER}"),
+        ("transaction", rf"(?:(?:transaction|tx) ?(?:(?:id|number|no\.?) )?|id )?{_NUMBER}"),
+        ("block", rf"(?:block ?(?:(?:height|number|no\.?) )?|height )?{_NUMBER}"),
         ("hash", r"(?:block )?(?:hash )?([0-9a-f]{8,64})(?:…|\.{2,3})?"),  # as pages shorten it
         ("tip", r"()(?:the )?(?:tip|(?:newest|latest|last|current|top) block)"),
     )

@@ -32,6 +32,7 @@ from frontend.search.vocabulary import (
     FLIGHT,
     FLIGHTS,
     FROM,
+    GENERIC,
     JOINING,
     MANY,
     NUMBER_FOLLOWS,
@@ -156,6 +157,8 @@ class _Scanner:
         self._is_shouted = text == text.upper()
         words = [t.word for t in self._tokens if JOINING.get(t.word) not in BEFORE_ENDS]
         self._is_all_codes = all(word in names.codes for word in words)
+        asked = {WANTED.get(token.word, token.word) for token in self._tokens}
+        self._asks_of_many = bool(asked & (RANKING | SUBJECTS.keys() | {MANY}))
 
     def _split(self) -> Iterator[Token]:
         """Yield the words of the text; a carrier's code is parted from the number behind it."""
@@ -199,7 +202,7 @@ class _Scanner:
         days, after_days = self._up_to_token(times_at(self._text, start, self._newest))
         if days and after_days >= after_name:
             if _FOUR_DIGITS.fullmatch(self._tokens[at].text) and after_days == at + 1:
-                return self._year_or_number(days[0], at), after_days
+                return self._year_or_number(days[0], at, before), after_days
             also = named if after_days == after_name else []
             return [*also, *(Part(DAYS, meaning) for meaning in days)], after_days
         if named:
@@ -225,7 +228,7 @@ class _Scanner:
                 return [Part(AMOUNT, f"arrival at {value}:00")], after  # no page has that
             if after:
                 return [Part(kind, value)], after
-        return self._word(self._tokens[at]), at + 1
+        return self._word(at, before), at + 1
 
     def _is_of_arrival(self, at: int) -> bool:
         """Return whether the hour at a token is that of an arrival, by the words around it.
@@ -250,8 +253,17 @@ class _Scanner:
                     CARRIERS: tuple(thing for thing in things if isinstance(thing, Carrier)),
                     PLACES: tuple(thing for thing in things if isinstance(thing, Place)),
                 }
-                return [Part(kind, named) for kind, named in kinds.items() if named], at + length
+                after = at + length if kinds[PLACES] else self._behind_company(at + length)
+                return [Part(kind, named) for kind, named in kinds.items() if named], after
         return [], at
+
+    def _behind_company(self, at: int) -> int:
+        """Return the token behind the rest of a carrier's name: "Airlines Co.", but not "CO"."""
+        while (word := self._words(at, 1)) and word[0] in GENERIC:
+            if self._names.named(word) and self._tokens[at - 1].word not in GENERIC:
+                break
+            at += 1
+        return at
 
     def _words(self, at: int, length: int) -> Words:
         tokens = self._tokens[at : at + length]
@@ -269,13 +281,16 @@ class _Scanner:
             for after in following
         )
 
-    def _year_or_number(self, year: Days, at: int) -> list[Part]:
-        before = self._tokens[at - 1].word if at else ""
+    def _year_or_number(self, year: Days, at: int, before: str) -> list[Part]:
+        """Return what four digits are: no flight where many are asked for, "worst route 2013"."""
+        word = self._tokens[at - 1].word if at else ""
         number = self._flight_number(self._tokens[at])
-        if before in YEAR_FOLLOWS or not number:
+        if word in YEAR_FOLLOWS or not number:
             return [Part(DAYS, year)]
         is_year = abs(year.first.year - self._newest.year) <= YEARS_OF_A_LEDGER
-        return [Part(DAYS, year), *number] if is_year and before not in NUMBER_FOLLOWS else number
+        if not is_year or word in NUMBER_FOLLOWS:
+            return number
+        return [Part(DAYS, year), *(() if self._asks_of_many and before != CARRIERS else number)]
 
     def _impossible(self, at: int, after: int) -> list[Part]:
         """Return the tokens from `at` up to `after` as one that is unknown: "31 April", "13 am"."""
@@ -309,10 +324,13 @@ class _Scanner:
     def _flight_number(self, token: Token) -> list[Part]:
         return [Part(NUMBER, int(token.text))] if _FLIGHT_NUMBER.fullmatch(token.text) else []
 
-    def _word(self, token: Token) -> list[Part]:
+    def _word(self, at: int, before: str) -> list[Part]:
         """Return what a word is that begins no name; [] if it is filler."""
+        token = self._tokens[at]
         if number := self._flight_number(token):
-            return number
+            carriers = self._names.named(("carrier", token.text))
+            is_flight = not carriers or self._is_named_flight(at, before)
+            return number if is_flight else [Part(CARRIERS, carriers), *number]
         for kind, words in ((JOIN, JOINING), (ASKED, WANTED)):
             if token.word in words:
                 return [Part(kind, words[token.word])]
@@ -388,6 +406,8 @@ class _Gathering:
 
     def _add(self, kind: str, value: Any, joining: str) -> None:
         """Add a part. joining: how it belongs to the one before."""
+        if kind == HOUR and joining in {UNTIL, SINCE}:
+            kind, value = AMOUNT, f"{joining} {value}:00"
         if kind in self._others:
             self._others[kind].append(value)
         elif kind == DAYS or (
@@ -398,7 +418,7 @@ class _Gathering:
     def reading(self) -> Reading:
         """Return what they say together; what does not fit is an amount or unknown."""
         members, fits = self._members()
-        wanted = self._wanted()
+        wanted = self._wanted(is_comparison="compared" in members)
         self._keep_one_hour()
         fits &= self._keep_one_number() and not _TWO_QUESTIONS.search(self._letters)
         if not fits:
@@ -440,9 +460,11 @@ class _Gathering:
         self._others |= {CARRIERS: [], NUMBER: []}
         return {"compared": ("flight", *flights)}
 
-    def _wanted(self) -> set[str]:
+    def _wanted(self, *, is_comparison: bool) -> set[str]:
         """Return what is asked for, without what no page tells."""
         wanted = {*self._others[ASKED]}
+        if is_comparison and "cancelled" in wanted:  # it counts flights, and ranks none of them
+            wanted.discard(FLIGHTS)
         if _ranks_flights(wanted) and not self._others[NUMBER]:
             wanted.discard(FLIGHT)
             self._others[AMOUNT].append("a ranking of single flights")

@@ -17,6 +17,7 @@ MONTHS = tuple(f"{date(1, month, 1):%B}".lower() for month in range(1, 13))
 _LETTERS = 3  # of a month that are enough
 _MONTHS_SHORT = [name[:_LETTERS] for name in MONTHS]
 HOURS = 24
+BEFORE_NOON = {"a", "morning"}
 SHORT_YEAR = 2  # digits of "8.3.13"
 SHORT_YEARS_AHEAD = 20  # of the ledger's newest day; a later year is of the century before
 
@@ -26,12 +27,14 @@ class Days:
     """The days from `first` to `last`, both included. has_year: whether the text named the year.
 
     meant: what was written for the ledger's last day, such as "yesterday"; it may be another one.
+    other: the day that "5/6" is if its numbers are read in the other order.
     """
 
     first: date
     last: date
     has_year: bool = field(default=True, compare=False)
     meant: str = field(default="", compare=False)
+    other: date | None = field(default=None, compare=False)
 
     @property
     def is_one(self) -> bool:
@@ -87,7 +90,8 @@ def interval(first: Days, last: Days) -> Days | None:
     except ValueError:
         return None
     meant = " and ".join(dict.fromkeys(filter(None, (first.meant, last.meant))))
-    return Days(first.first, last.last, meant=meant) if first.first <= last.last else None
+    days = Days(first.first, last.last, meant=meant, other=first.other or last.other)
+    return days if days.first <= days.last else None
 
 
 def month_of(year: int, month: int) -> Days:
@@ -128,11 +132,15 @@ NAMED: Mapping[str, Callable[[int], Days]] = {
     "summer": _months(6, 8),
     **dict.fromkeys(("autumn", "fall"), _months(9, 11)),
     **dict.fromkeys(("new year's day", "new years day", "new year"), _on(1, 1)),
+    **dict.fromkeys(("martin luther king day", "mlk day"), _nth(1, 0, 2)),
     "valentine's day": _on(2, 14),
+    **dict.fromkeys(("presidents' day", "president's day", "presidents day"), _nth(2, 0, 2)),
     "memorial day": _nth(5, 0, -1),
-    "independence day": _on(7, 4),
+    **dict.fromkeys(("independence day", "fourth of july"), _on(7, 4)),
     "labor day": _nth(9, 0, 0),
+    "columbus day": _nth(10, 0, 1),
     "halloween": _on(10, 31),
+    **dict.fromkeys(("veterans day", "veterans' day"), _on(11, 11)),
     **dict.fromkeys(("thanksgiving day", "thanksgiving"), _nth(11, 3, 3)),
     "christmas eve": _on(12, 24),
     **dict.fromkeys(("christmas day", "christmas", "xmas"), _on(12, 25)),
@@ -148,10 +156,11 @@ def hour_at(text: str, at: int) -> tuple[int | None, int] | None:
     match = _HOUR.match(text, at)
     if match is None:
         return None
-    hour, half = int(match["hour"] or 12 * (match["named"].lower() == "noon")), match["half"]
-    is_none = hour >= HOURS or bool(half and half.lower() == "a" and hour > HOURS // 2)
+    hour = int(match["hour"] or 12 * (match["named"].lower() == "noon"))
+    half = (match["half"] or match["part"] or "").lower()
+    is_none = hour >= HOURS or (half in BEFORE_NOON and hour > HOURS // 2)
     if half and 1 <= hour <= HOURS // 2:
-        hour = hour % (HOURS // 2) + HOURS // 2 * (half.lower() == "p")
+        hour = hour % (HOURS // 2) + HOURS // 2 * (half not in BEFORE_NOON)
     return None if is_none else hour, match.end()
 
 
@@ -177,8 +186,13 @@ def times_at(text: str, at: int, newest: date) -> tuple[list[Days], int] | None:
             days = meanings.setdefault(match.end(), {})
             with suppress(ValueError):
                 days[_days(match.groupdict(), newest)] = None
-    end = max(meanings, default=at)
-    return (list(meanings[end]), end) if meanings else None
+    if not meanings:
+        return None
+    end = max(meanings)
+    named = list(meanings[end])
+    if len(named) > 1:
+        named = [replace(each, other=named[nth - 1].first) for nth, each in enumerate(named)]
+    return named, end
 
 
 def _days(parts: dict[str, str | None], newest: date) -> Days:
@@ -244,12 +258,16 @@ _EITHER_ORDER = tuple(
 )
 _HOUR = re.compile(
     r"(?:(?P<said>at|around) )?(?:(?:12 )?(?P<named>noon|midnight)\b|(?P<hour>\d{1,2})(?:"
-    r"(?::[0-5]\d)? ?(?P<half>[ap])\.?m\b\.?|:[0-5]\d\b(?! ?[ap]\.?m)| o'clock\b"
+    r"(?::[0-5]\d| o'clock)? in the (?P<part>morning|afternoon|evening)\b"
+    r"|(?::[0-5]\d)? ?(?P<half>[ap])\.?m\b\.?|:[0-5]\d\b(?! ?[ap]\.?m)| o'clock\b"
+    r"|(?:(?<=\bat \d\d)|(?<=\bat \d))[0-5]\d(?![^\W_]|[-/.:]\d)"  # "at 0800"
     r"|(?(said)(?![^\W_]|[-/.:]\d)|(?!))))",  # "at 8", but not "8"
     re.ASCII | re.IGNORECASE,
 )
 _AMOUNT = re.compile(
-    r"(?:in )?\d+ (?:hours?|minutes?|mins?|days|weeks|months|years|flights)\b"
+    r"\d{1,2}(?:-| (?:and|to) )\d{1,2} ?[ap]\.?m\b\.?"  # "6 and 9 am"
+    r"|(?:in )?\d+ (?:hours?|minutes?|mins?|days|weeks|months|years|flights)\b|why\b"
+    r"|long(?= flights?\b)"
     r"|\d+(?= (?:airlines|carriers|airports|cities|routes)\b)"
     rf"|(?:early|mid|late)(?=[ -](?:{'|'.join((*MONTHS, *_MONTHS_SHORT))})\b)"
     r"|(?:first|last|next|early|earliest|latest|fastest|slowest)(?: flights?)?\b",

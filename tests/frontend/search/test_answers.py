@@ -1,6 +1,8 @@
 """Which pages answer a text."""
 
-from frontend.coverage import NOTHING_KNOWN
+from dataclasses import replace
+
+from frontend.coverage import NOTHING_KNOWN, Carrier
 from frontend.search.answers import Lead, leads
 from frontend.search.sentences import Reading, readings
 from tests.cases import each_of
@@ -55,6 +57,15 @@ ADDRESSES: dict[str, list[str]] = {
     "UA #1545": [f"/report?{UA_1545}"],
     "B6-12": ["/report?OP_CARRIER_FL_NUM=12&OP_CARRIER_AIRLINE_ID=20409"],
     "UA 15 flights": [f"/report?OP_CARRIER_FL_NUM=15&{UNITED}"],
+    "19977": [f"/average_delays?{UNITED}&{ALL_DAYS}", "/report?OP_CARRIER_FL_NUM=19977"],
+    "delay of 19977 between 1 and 31 july": [
+        f"/average_delays?{UNITED}&{JULY}",
+        f"/report?OP_CARRIER_FL_NUM=19977&{JULY}",
+    ],
+    "flight 19977": ["/report?OP_CARRIER_FL_NUM=19977"],
+    "United Air Lines Inc.": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
+    "united airways corporation 1545": [f"/report?{UA_1545}"],
+    "united 1545 landed at 5 pm": [f"/report?{UA_1545}"],
     "UA 45 July": [f"/report?OP_CARRIER_FL_NUM=45&{UNITED}&{JULY}"],
     # routes
     "EWR-ORD": ["/route?ORIGIN=EWR&DEST=ORD"],
@@ -121,6 +132,10 @@ ADDRESSES: dict[str, list[str]] = {
     "is the evening flight EWR-ORD worse than the morning one": ["/route?ORIGIN=EWR&DEST=ORD"],
     "JFK-LAX EWR-LAX": ["/compare?what=route&item=JFK+to+LAX&item=EWR+to+LAX"],
     # departures
+    "JFK at 0800": ["/departures?ORIGIN=JFK&hour=8"],
+    "JFK 8 in the evening": ["/departures?ORIGIN=JFK&hour=20"],
+    "JFK at 8:30 in the evening": ["/departures?ORIGIN=JFK&hour=20"],
+    "8 o'clock in the morning from JFK": ["/departures?ORIGIN=JFK&hour=8"],
     "JFK at noon": ["/departures?ORIGIN=JFK&hour=12"],
     "JFK around 6 o'clock": ["/departures?ORIGIN=JFK&hour=6"],
     "JFK 23:59": ["/departures?ORIGIN=JFK&hour=23"],
@@ -153,6 +168,15 @@ ADDRESSES: dict[str, list[str]] = {
     "UA 1545 on 4-Jul-13": [f"/filter_transactions?{UA_1545}&FL_DATE=2013-07-04"],
     "busiest route": ["/rankings?by=route&sort=flights&order=descending"],
     "routes with the fewest flights": ["/rankings?by=route&sort=flights&order=ascending"],
+    "biggest delay": [f"/rankings?by=carrier&{MOST_LATE}"],
+    "biggest airline": ["/rankings?by=carrier&sort=flights&order=descending"],
+    "least busy route": ["/rankings?by=route&sort=flights&order=ascending"],
+    "top airlines by flights": ["/rankings?by=carrier&sort=flights&order=descending"],
+    "top routes by number of flights": ["/rankings?by=route&sort=flights&order=descending"],
+    "airline with no cancellations": [],
+    "where does united fly from EWR": [f"/rankings?by=destination&{UNITED}&ORIGIN=EWR"],
+    "best airline in the U.S.": [f"/rankings?by=carrier&{BEST}"],
+    "list of airlines": ["/rankings?by=carrier"],
     "most delayed airline": [f"/rankings?by=carrier&{MOST_LATE}"],
     "airline with the fewest delays": ["/rankings?by=carrier&sort=average_delay&order=ascending"],
     "airline with most cancellations": [f"/rankings?by=carrier&{CANCELLED}"],
@@ -198,6 +222,10 @@ ADDRESSES: dict[str, list[str]] = {
     "how late in july": [f"/days?{JULY}"],
     "on time percentage of united": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
     "cancellation rate of united": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
+    "avg delay": [f"/days?{ALL_DAYS}"],
+    "percentage of cancelled flights of united": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
+    "total flights in the ledger": [f"/days?{ALL_DAYS}&sort=flights"],
+    "delay by day of week": [],
     "average delay": [f"/days?{ALL_DAYS}"],
     "cancelled flights in july": [f"/days?{JULY}&sort=cancelled"],
     "more cancellations, united or delta": [
@@ -220,6 +248,17 @@ ADDRESSES: dict[str, list[str]] = {
     "July 2013": [f"/rankings?by=carrier&{JULY}"],
     "july": [f"/rankings?by=carrier&{JULY}"],
     "2013": [f"/rankings?by=carrier&{YEAR}", "/report?OP_CARRIER_FL_NUM=2013"],
+    "flight 2013": ["/report?OP_CARRIER_FL_NUM=2013"],
+    "cancelled flights 2013": [
+        f"/days?{YEAR}&sort=cancelled",
+        "/report?OP_CARRIER_FL_NUM=2013",
+    ],
+    "how many flights 2013": [f"/days?{YEAR}&sort=flights"],
+    "worst route 2013": [f"/rankings?by=route&{YEAR}&{WORST}"],
+    "how many days was UA 2013 late": [
+        f"/days?{UNITED}&{YEAR}",
+        f"/report?OP_CARRIER_FL_NUM=2013&{UNITED}",
+    ],
     "2013-07-04": ["/days/2013-07-04"],
     "on 4 July": ["/days/2013-07-04"],
     "Thanksgiving": ["/days/2013-11-28"],
@@ -315,6 +354,14 @@ UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
         (f"/average_delays?{UNITED}&ORIGIN=JFK&DEST=LAX&{ALL_DAYS}", ("1545",)),
     ],
     "JFK to LAX at 8 am or 5 pm": [("/route?ORIGIN=JFK&DEST=LAX", ("8:00", "17:00"))],
+    "did united cancel more flights than delta": [
+        ("/compare?what=carrier&item=19977&item=19790&sort=cancelled", ()),
+    ],
+    "JFK until 8 am": [("/airports/JFK", ("until 8:00",))],
+    "JFK between 6 and 9 am": [("/airports/JFK", ("6 and 9 am",))],
+    "why was UA 1545 late": [(f"/report?{UA_1545}", ("why",))],
+    "long flights from JFK": [("/airports/JFK", ("long",))],
+    "flights that arrived at JFK at 5 pm": [("/airports/JFK", ("arrival at 17:00",))],
     "early flights JFK": [("/airports/JFK", ("early flights",))],
     "JFK to LAX arriving at 5 pm": [("/route?ORIGIN=JFK&DEST=LAX", ("arrival at 17:00",))],
     "leaving JFK, arriving at LAX at 5 pm": [("/route?ORIGIN=JFK&DEST=LAX", ("arrival at 17:00",))],
@@ -380,6 +427,31 @@ def test_what_a_page_does_not_use_of_a_text_is_said(
     text: str, expected: list[tuple[str, tuple[str, ...]]]
 ) -> None:
     assert [(lead.address, lead.unused) for lead in leads_of(text)] == expected
+
+
+@each_of(
+    ("text", "other"),
+    {
+        "1/5/2013": "1 May 2013",
+        "UA on 1/5": "1 May 2012",
+        "since 1/5/2013": "1 May 2013",
+        "from 1/3/2013 to 1/5/2013": "1 March 2013",
+    }.items(),
+)
+def test_a_day_that_may_be_another_is_not_guessed(text: str, other: str) -> None:
+    january = replace(KNOWN, last_date="2013-01-31")
+    first, *_ = (lead for each in readings(text, january) for lead in leads(each, january))
+    assert first.unused == (f"{other}, which the ledger does not have",)
+
+
+def test_the_official_name_of_a_company_is_no_other_carrier() -> None:
+    continental = Carrier(19704, "CO", "Continental Air Lines", 10)
+    known = replace(KNOWN, carriers=(*KNOWN.carriers, continental))
+    southwest = next(each for each in known.carriers if each.code == "WN")
+    (read,) = readings("Southwest Airlines Co. flight 335", known)
+    assert (read.carriers, read.number) == ((southwest,), 335)
+    (read,) = readings("southwest vs co", known)
+    assert read.compared == ("carrier", (southwest,), (continental,))
 
 
 def test_an_empty_ledger_answers_nothing() -> None:

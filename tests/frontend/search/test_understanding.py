@@ -30,6 +30,10 @@ MEANINGS: dict[str, Meanings] = {
     "Block #335": [(BLOCK, "335")],
     "block 1,335": [(BLOCK, "1335")],
     "height 335": [(BLOCK, "335")],
+    "block335": [(BLOCK, "335")],
+    "block number 335": [(BLOCK, "335")],
+    "tx#335": [(TRANSACTION, "335")],
+    "transaction no. 335": [(TRANSACTION, "335")],
     "block height 335": [(BLOCK, "335")],
     "flight 335": [],
     "WN 335": [],
@@ -80,6 +84,7 @@ UNKNOWN: dict[str, list[str]] = {
     "5 Foo 2013": ["Foo", "Foo "],
     "2013-02-29": ["2013-02-29"],
     "#335": ["#335"],
+    "airline with no delays": ["no"],
     "123456": ["123456"],
     "٣٣٥": ["٣٣٥"],
     "may 2013 to march 2013": [""],
@@ -120,6 +125,27 @@ def test_the_code_of_an_airport_may_be_a_word_for_the_country() -> None:
     assert route("USA-JFK", known) == {"ORIGIN": "USA", "DEST": "JFK"}
     assert route("JFK to USA", known) == {"ORIGIN": "JFK", "DEST": "USA"}
     assert readings("busiest route in the USA", known) == readings("busiest route", known)
+
+
+def test_places_may_be_abbreviated_as_on_signs() -> None:
+    signs = {
+        "washington, d.c.": "Washington, DC",
+        "Saint Louis": "St. Louis, MO",
+        "Ft. Lauderdale": "Fort Lauderdale, FL",
+        "dallas/ft. worth": "Dallas/Fort Worth, TX",
+    }
+    airports = (Airport(f"X{at}", city, "", 1) for at, city in enumerate(signs.values()))
+    known = replace(KNOWN, airports=tuple(airports))
+    assert [[r.at[0].city for r in readings(text, known)] for text in signs] == [
+        [city] for city in signs.values()
+    ]
+
+
+def test_a_word_may_be_the_code_of_an_airport() -> None:
+    fargo = Airport("FAR", "Fargo, ND", "North Dakota", 1)
+    known = replace(KNOWN, airports=(*KNOWN.airports, fargo))
+    assert route("FAR-JFK", known) == {"ORIGIN": "FAR", "DEST": "JFK"}
+    assert [word.text for word in readings("how far is JFK", known)[0].unknown] == ["far"]
 
 
 def test_an_empty_ledger_names_nothing() -> None:
@@ -183,6 +209,10 @@ SIMILAR = {
 @each_of(("text", "expected"), SIMILAR.items())
 def test_what_names_nothing_is_replaced_by_a_name_or_left_out(text: str, expected: str) -> None:
     assert expected in list(similar(text, KNOWN))
+
+
+def test_a_short_word_inside_a_text_begins_no_name() -> None:
+    assert next(similar("route with un delays", KNOWN)) == "route with  delays"
 
 
 def test_what_is_said_too_much_is_left_out() -> None:
