@@ -38,12 +38,19 @@ def named_in_chain(text: str) -> list[tuple[str, str]]:
 
 
 _NUMBER = r"#?(\d{1,3}(?:,\d{3}){1,4}|\d{1,15})"  # as pages show it, or plain
+_PART_OF = r"(?:(?:(?:flights|transactions|hash|proof) (?:in|of|for) (?:the )?)(?=block|t))?"
 IN_CHAIN = tuple(
     (kind, re.compile(pattern, re.ASCII | re.IGNORECASE))
     for kind, pattern in (
-        ("transaction", rf"(?:(?:transaction|tx) ?(?:(?:id|number|no\.?) )?|id )?{_NUMBER}"),
-        ("block", rf"(?:block ?(?:(?:height|number|no\.?) )?|height )?{_NUMBER}"),
-        ("hash", r"(?:block )?(?:hash )?([0-9a-f]{8,64})(?:…|\.{2,3})?"),  # as pages shorten it
+        (
+            "transaction",
+            rf"{_PART_OF}(?:(?:transaction|tx) ?(?:(?:id|number|no\.?) )?|id )?{_NUMBER}",
+        ),
+        ("block", rf"{_PART_OF}(?:block ?(?:(?:height|number|no\.?) )?|height )?{_NUMBER}"),
+        (
+            "hash",
+            r"(?:block )?(?:with )?(?:hash )?(?:0x)?([0-9a-f]{8,64})(?:…|\.{2,3})?",
+        ),  # as pages shorten it
         ("tip", r"()(?:the )?(?:tip|(?:newest|latest|last|current|top) block)"),
     )
 )

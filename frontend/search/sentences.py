@@ -137,7 +137,7 @@ def readings(text: str, known: Coverage, last_year: int = MAXYEAR) -> list[Readi
 # --- from a text to parts ----------------------------------------------------------------------
 
 _TOKEN = re.compile(
-    r"->|→| [–—-] |'\d\d\b|#?\d+(?:[-/.]\d+)+|#?[^\W_]+(?:'[^\W_]+)?|[^\s\w,.;:?!()\"“”'/-]"
+    r"->|→| [–—-] |'\d\d\b|#?\d+(?:[-/.]\d+)+|#?[^\W_]+(?:'[^\W_]+)?|[^\s\w,.;:?!()\[\]\"“”'/-]"
 )
 _CODE_AND_NUMBER = re.compile(r"([a-z][a-z0-9]|[0-9][a-z])(\d{1,5})", re.ASCII | re.IGNORECASE)
 _FLIGHT_NUMBER = re.compile(r"0*[1-9]\d{0,4}", re.ASCII)
@@ -351,7 +351,7 @@ _ENDS = (  # the words in front of each place -> the members of a reading for ea
 _COMPARED = ((r".[ a]*a| {3,}", 1), (r".t(at)+|( t){2,}", 2))
 """The words in front of each place -> of how many places each thing is that is compared."""
 _COMPARED_WITH = (
-    (r"[^t][ a]*at", -1, "destination"),  # "JFK or LGA to ORD"
+    (r"[^t](?:[ a]*a|  +)t", -1, "destination"),  # "JFK or LGA to ORD", "EWR, JFK, LGA to ORD"
     (r"[^f][ a]*af", -1, "origin"),  # "ORD or LAX from JFK"
     (r"[^t]t[ a]*a", 0, "origin"),  # "JFK to ORD or LAX"
     (r"[^f]f[ a]*a", 0, "destination"),  # "ORD from JFK or LGA"

@@ -276,7 +276,7 @@ _AMOUNT = re.compile(
 _PATTERNS = tuple(
     re.compile(text + r"(?![^\W_]|[-/.]\d)", re.ASCII | re.IGNORECASE)
     for text in (
-        r"(?P<meant>today|yesterday|tomorrow|tonight)",
+        r"(?P<meant>today|yesterday|tomorrow|tonight|now)",
         rf"{_NAMED}{_IN_YEAR}",
         rf"{_YEAR}[-/]{_NUMBER}[-/]{_DAY}",
         rf"{_YEAR}(?P<month>\d\d)(?P<day>\d\d)",

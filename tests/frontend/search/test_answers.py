@@ -102,6 +102,9 @@ ADDRESSES: dict[str, list[str]] = {
     "EWR v JFK": ["/compare?what=origin&item=EWR&item=JFK"],
     "EWR vs JFK": ["/compare?what=origin&item=EWR&item=JFK"],
     "compare JFK and LGA": ["/compare?what=origin&item=JFK&item=LGA"],
+    "EWR/JFK/LGA to ORD": ["/compare?what=origin&item=EWR&item=JFK&item=LGA&DEST=ORD"],
+    "[JFK] to [LAX]": ["/route?ORIGIN=JFK&DEST=LAX"],
+    "united + delta": ["/compare?what=carrier&item=19977&item=19790"],
     "JFK or LGA to ORD": ["/compare?what=origin&item=JFK&item=LGA&DEST=ORD"],
     "to ORD from EWR, JFK or LGA": ["/compare?what=origin&item=EWR&item=JFK&item=LGA&DEST=ORD"],
     "LAX to ORD or Newark in July": [
@@ -168,6 +171,8 @@ ADDRESSES: dict[str, list[str]] = {
     "UA 1545 on 4-Jul-13": [f"/filter_transactions?{UA_1545}&FL_DATE=2013-07-04"],
     "busiest route": ["/rankings?by=route&sort=flights&order=descending"],
     "routes with the fewest flights": ["/rankings?by=route&sort=flights&order=ascending"],
+    "big routes": ["/rankings?by=route&sort=flights&order=descending"],
+    "bad airlines": [f"/rankings?by=carrier&{WORST}"],
     "biggest delay": [f"/rankings?by=carrier&{MOST_LATE}"],
     "biggest airline": ["/rankings?by=carrier&sort=flights&order=descending"],
     "least busy route": ["/rankings?by=route&sort=flights&order=ascending"],
@@ -222,6 +227,11 @@ ADDRESSES: dict[str, list[str]] = {
     "how late in july": [f"/days?{JULY}"],
     "on time percentage of united": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
     "cancellation rate of united": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
+    "daily flights of united": [f"/days?{UNITED}&{ALL_DAYS}"],
+    "monthly delays": [f"/days?{ALL_DAYS}"],
+    "hourly departures at EWR": ["/airports/EWR"],
+    "on time arrival rate of united": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
+    "reliability of united": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
     "avg delay": [f"/days?{ALL_DAYS}"],
     "percentage of cancelled flights of united": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
     "total flights in the ledger": [f"/days?{ALL_DAYS}&sort=flights"],
@@ -402,6 +412,12 @@ UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
         (
             "/rankings?by=carrier&INITIAL_DATE=2013-07-01&FINAL_DATE=2013-12-20",
             ("today, because the ledger ends on 20 December 2013",),
+        ),
+    ],
+    "UA from 1 july to now": [
+        (
+            f"/average_delays?{UNITED}&INITIAL_DATE=2013-07-01&FINAL_DATE=2013-12-20",
+            ("now, because the ledger ends on 20 December 2013",),
         ),
     ],
     "yesterday vs 4 july": [
