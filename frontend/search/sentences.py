@@ -201,8 +201,11 @@ class _Scanner:
         start = self._tokens[at].start
         days, after_days = self._up_to_token(times_at(self._text, start, self._newest))
         if days and after_days >= after_name:
-            if _FOUR_DIGITS.fullmatch(self._tokens[at].text) and after_days == at + 1:
-                return self._year_or_number(days[0], at, before), after_days
+            if _FOUR_DIGITS.fullmatch(self._tokens[at].text):
+                if after_days == at + 1:
+                    return self._year_or_number(days[0], at, before), after_days
+                if self._is_named_flight(at, before):  # "UA 2013 July 4", but not "2013 July 4"
+                    return self._word(at, before), at + 1
             also = named if after_days == after_name else []
             return [*also, *(Part(DAYS, meaning) for meaning in days)], after_days
         if named:

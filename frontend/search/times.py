@@ -289,6 +289,7 @@ _PATTERNS = tuple(
         rf"{_BETWEEN}{_NAME} {_SOME}{_IN_YEAR}",
         rf"{_NAME}{_IN_YEAR}",
         rf"{_YEAR}[-/]{_NUMBER}",
+        rf"(?=19|20){_YEAR}[ -](?:{_NAMED}|{_NAME}(?:[ -]{_NTH})?)",  # but "1545 July" is a flight
         rf"{_NUMBER}[/.]{_YEAR}",
         _YEAR,
         r"'(?P<year>\d\d)",

@@ -258,6 +258,10 @@ ADDRESSES: dict[str, list[str]] = {
     "July 2013": [f"/rankings?by=carrier&{JULY}"],
     "july": [f"/rankings?by=carrier&{JULY}"],
     "2013": [f"/rankings?by=carrier&{YEAR}", "/report?OP_CARRIER_FL_NUM=2013"],
+    "1545 july": [f"/report?OP_CARRIER_FL_NUM=1545&{JULY}"],
+    "EWR 2013 july": [f"/airports/EWR?{JULY}"],
+    "UA 2013 july": [f"/report?OP_CARRIER_FL_NUM=2013&{UNITED}&{JULY}"],
+    "flight 2013 july 4": ["/filter_transactions?OP_CARRIER_FL_NUM=2013&FL_DATE=2013-07-04"],
     "flight 2013": ["/report?OP_CARRIER_FL_NUM=2013"],
     "cancelled flights 2013": [
         f"/days?{YEAR}&sort=cancelled",
