@@ -258,6 +258,7 @@ _EITHER_ORDER = tuple(
 )
 _HOUR = re.compile(
     r"(?:(?P<said>at|around) )?(?:(?:12 )?(?P<named>noon|midnight)\b|(?P<hour>\d{1,2})(?:"
+    r"(?<!flight \d)(?<!flight \d\d)"  # "8 in the morning", but not "flight 8 in the morning"
     r"(?::[0-5]\d| o'clock)? in the (?P<part>morning|afternoon|evening)\b"
     r"|(?::[0-5]\d)? ?(?P<half>[ap])\.?m\b\.?|:[0-5]\d\b(?! ?[ap]\.?m)| o'clock\b"
     r"|(?:(?<=\bat \d\d)|(?<=\bat \d))[0-5]\d(?![^\W_]|[-/.:]\d)"  # "at 0800"

@@ -137,6 +137,7 @@ ADDRESSES: dict[str, list[str]] = {
     # departures
     "JFK at 0800": ["/departures?ORIGIN=JFK&hour=8"],
     "JFK 8 in the evening": ["/departures?ORIGIN=JFK&hour=20"],
+    "flight 8 in the morning": ["/report?OP_CARRIER_FL_NUM=8"],
     "JFK at 8:30 in the evening": ["/departures?ORIGIN=JFK&hour=20"],
     "8 o'clock in the morning from JFK": ["/departures?ORIGIN=JFK&hour=8"],
     "JFK at noon": ["/departures?ORIGIN=JFK&hour=12"],
