@@ -226,7 +226,7 @@ def _warnings(answers: Sequence[Json], shared: Collection[str]) -> list[Json]:
     warnings = {}
     for warning in (warning for answer in answers for warning in answer.get("warnings", ())):
         meant = warning["did_you_mean"] if warning["field"] in shared else ()
-        warnings[warning["field"], warning["value"]] = {**warning, "did_you_mean": meant}
+        warnings[warning["detail"]] = {**warning, "did_you_mean": meant}
     return list(warnings.values())
 
 
