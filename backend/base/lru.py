@@ -32,10 +32,10 @@ def remembered(entries: int) -> Callable[[Callable[Given, Value]], Callable[Give
 
         @wraps(make)
         def find(*given: Given.args, **named: Given.kwargs) -> Value:
-            for text in given:
-                if not isinstance(text, str) or len(text) > LONGEST_REMEMBERED:
-                    return make(*given, **named)
-            return make(*given, **named) if named else known(*given)
+            are_short = not named and all(
+                isinstance(text, str) and len(text) <= LONGEST_REMEMBERED for text in given
+            )
+            return known(*given) if are_short else make(*given, **named)
 
         return find
 
