@@ -24,7 +24,7 @@ from backend.index.index_file import Rows
 from backend.index.periods import DAY, MONTH, WEEKDAY, YEAR, Range, cover, date_of, day_number
 from backend.index.ranked_groups import KINDS, OF_RANKING, first_groups
 from backend.index.totals import ALL_CARRIERS, COUNTED, FIRST_WEEKDAY_SLOT, HOUR, MINUTE, SUMS
-from backend.questions.counts import DelayTotals, FlightCounts
+from backend.questions.counts import DelayTotals, FlightCounts, total_of
 from backend.questions.groups import Key, clock_time
 from backend.questions.values import AverageDelays, Departures, FlightCounter, Options
 
@@ -118,19 +118,16 @@ def counted(rows: Rows, question: Question, options: Options, below: int | None)
     if by == "departure" or by in _HOURS:
         return FlightCounts(_all_flights(rows, where, days, below), groups, delays)
     # Every flight is in one group.
-    total = DelayTotals(*map(sum, zip(*counts_by_key.values(), strict=True)))
-    return FlightCounts(total, groups, delays)
+    return FlightCounts(total_of(counts_by_key.values()), groups, delays)
 
 
 def _all_flights(
     rows: Rows, where: _Where, days: tuple[date, date], below: int | None
 ) -> DelayTotals:
-    counts: list[Any] = []
-    for periods in _ranges(days, None, below):
-        counts += _counts_of(rows, where, None, periods, below)
-    if len(counts) == 1:
-        return DelayTotals(*counts[0][1:])
-    return DelayTotals(*map(sum, zip(*(row[1:] for row in counts), strict=True)))
+    ranges = _ranges(days, None, below)
+    return total_of(
+        [row[1:] for each in ranges for row in _counts_of(rows, where, None, each, below)]
+    )
 
 
 def _departures(

@@ -18,7 +18,7 @@ from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import Flight
 from backend.chain.identity import LEG_FIELDS, Leg, Stored, leg_of
 from backend.chain.summary import add_flight
-from backend.questions.counts import DelayTotals, FlightCounts, status_of
+from backend.questions.counts import DelayTotals, FlightCounts, status_of, total_of
 from backend.questions.groups import GROUPS, Group, Key, Shown, scheduled_minute
 from backend.questions.selection import Selection
 from backend.questions.values import (
@@ -147,9 +147,8 @@ def _delays(rows: Iterable[tuple[Value, ...]], group: Group | None) -> FlightCou
         add_flight(sums[key], cancelled, arr_delay, dep_delay)
         if isinstance(arr_delay, int):
             delays[arr_delay] += 1
-    total = DelayTotals(*map(sum, zip(*sums.values(), strict=True)))
     groups = {key: DelayTotals(*of_group) for key, of_group in sums.items()}
-    return FlightCounts(total, _known(groups) if group else {}, delays)
+    return FlightCounts(total_of(sums.values()), _known(groups) if group else {}, delays)
 
 
 def _flights(rows: Iterable[tuple[Value, ...]], group: Group | None) -> FlightCounts:
