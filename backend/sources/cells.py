@@ -15,6 +15,13 @@ from typing import Any
 from backend.base.errors import InvalidFlight
 from backend.chain.fields import FIELDS, Field, Value
 
+
+def numbers_of(names: str) -> dict[str, int]:
+    """Number names from 1, as they are and as their first three or more letters."""
+    each = enumerate(names.split(), 1)
+    return {name[:size]: n for n, name in each for size in range(3, len(name) + 1)}
+
+
 _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 _EMPTY = frozenset(_TABLE["empty"].split()) | {""}
 _FLAGS = dict.fromkeys(_TABLE["true"].split(), 1) | dict.fromkeys(_TABLE["false"].split(), 0)
@@ -35,7 +42,7 @@ _TWELVE_HOURS = re.compile(
     rf"(0?\d|1[0-2]):([0-5]\d)(?::00)?{BLANK}([aApP])\.?{BLANK}[mM]\.?", re.ASCII
 )
 _DAYS = "monday tuesday wednesday thursday friday saturday sunday"
-_WEEKDAY_OF = {name[:size]: n for n, name in enumerate(_DAYS.split(), 1) for size in range(3, 10)}
+_WEEKDAY_OF = numbers_of(_DAYS)
 _MINUS = re.compile(r"^[\u2212\u2013](.*)$|^\((\d.*)\)$")  # of people and accountants
 _DECIMAL_COMMA = re.compile(r"([+-]?\d+),(?:0{1,2}|0{4,})", re.ASCII)
 _THOUSANDS = re.compile(r"([+-]?\d+)e(\d)", re.ASCII)  # write_csv of R makes 2e3 of 2000

@@ -15,7 +15,7 @@ from datetime import date, timedelta
 from backend.base.day_orders import DAY_FIRST, MONTH_FIRST, WRITTEN, YEAR_FIRST
 from backend.base.errors import shown
 from backend.base.lru import remembered
-from backend.sources.cells import BLANK, unless_empty, weekday
+from backend.sources.cells import BLANK, numbers_of, unless_empty, weekday
 from backend.sources.kinds import UnknownKindError
 from backend.sources.source import Unusable
 
@@ -24,7 +24,7 @@ _EPOCH = re.compile(r"([1-9]\d{8,9})((?:000){0,3})(?:\.0)?", re.ASCII)  # in s, 
 _COUNT = re.compile(r"(\d{5}|\d{9,})(\.0)?", re.ASCII)  # 2019-03-04 is 43528 in Excel
 _COUNTED = "is a number that counts from an unknown day; write days as YYYY-MM-DD"
 _MONTHS = "january february march april may june july august september october november december"
-_MONTH_OF = {name[:size]: n for n, name in enumerate(_MONTHS.split(), 1) for size in range(3, 10)}
+_MONTH_OF = numbers_of(_MONTHS)
 _OFFSET = r"[+-]\d\d(?::?\d\d)?(?: \([A-Za-z ]+\))?"  # JavaScript adds the name of its zone
 _ZONE = rf" ?(?:Z|(?:UTC|GMT)?{_OFFSET}|UTC|GMT)"  # midnight there, so the day is as it is written
 _TWELVE = rf"12:00(?::00)?{BLANK}[aA]\.?{BLANK}[mM]\.?"

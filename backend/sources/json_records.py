@@ -27,8 +27,8 @@ from backend.chain.json_objects import MAX_BYTES, RepeatedNameError, decoded, ea
 from backend.sources.cells import flag
 from backend.sources.kinds import (
     DIVERTED,
-    LEAST_TITLES,
     MAY_BE_EMPTY,
+    are_of_flights,
     columns_of,
     has_meaning,
     plain,
@@ -134,7 +134,7 @@ def _begins_with_flight(text: str, start: int) -> bool:
     """Return whether the list at `start` begins with an object of flights. Raises ValueError."""
     element = _to_element.match(text, start + 1)
     first = _decoder.raw_decode(text, element.end())[0] if element else None
-    return isinstance(first, dict) and sum(map(has_meaning, first)) >= LEAST_TITLES
+    return isinstance(first, dict) and are_of_flights(first)
 
 
 def _records(file: PackedFile, parts: Iterator[Part], unit: str) -> Records:

@@ -9,7 +9,7 @@ marketing carrier. The reader, the command line's help, documents and tests use 
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from itertools import chain
@@ -23,7 +23,7 @@ MONTH, DAY, CARRIER = "MONTH", "DAY", "CARRIER"  # what is not stored, but deriv
 DIVERTED = "DIVERTED"  # which tells what zeros mean
 ORIGIN_STATE, DEST_STATE = "ORIGIN_STATE", "DEST_STATE"
 NO_TEXT = "is neither text nor in a supported format; save it as CSV (UTF-8)"
-LEAST_TITLES = 6  # of flights, by which they are known
+_LEAST_TITLES = 6  # of flights, by which they are known
 MOST_CHARACTERS = 60  # of a title that are shown
 MOST_NOT_USED = 1000  # titles that are kept for people; objects may have any number of names
 BTS_TABLE = "Reporting Carrier On-Time Performance"
@@ -88,6 +88,11 @@ class Kind:
 def has_meaning(title: str) -> bool:
     """Return whether a title is one that a kind of file uses."""
     return plain(title) in _KNOWN
+
+
+def are_of_flights(titles: Iterable[str]) -> bool:
+    """Return whether so many titles are ones that files use that they must be of flights."""
+    return sum(map(has_meaning, titles)) >= _LEAST_TITLES
 
 
 def words(text: str) -> list[str]:

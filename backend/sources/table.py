@@ -19,7 +19,7 @@ from operator import itemgetter
 
 from backend.base.errors import BadRow
 from backend.base.words import counted
-from backend.sources.kinds import LEAST_TITLES, has_meaning, unqualified
+from backend.sources.kinds import are_of_flights, has_meaning, unqualified
 from backend.sources.packed import PackedFile
 from backend.sources.records import (
     BatchReader,
@@ -161,7 +161,7 @@ def _place_of_titles(lines: Sequence[str], filled: Sequence[int], separators: st
     """
     for at in filled[:LOOKED_AT]:
         cells = re.split(f"[{re.escape(separators)}]", lines[at])
-        if sum(map(has_meaning, unqualified(cells))) >= LEAST_TITLES and "\0" not in lines[at]:
+        if are_of_flights(unqualified(cells)) and "\0" not in lines[at]:
             return at
         is_row = sum(map(bool, map(_begins_with_digit, cells))) >= LEAST_NUMBERS
         if is_row or lines[at].count('"') % 2:  # titles may have line breaks
