@@ -192,7 +192,8 @@ def _described(
         fields: Described = CONVERTERS[kind](content)
     except msgspec.ValidationError as problem:
         why, _, place = str(problem).partition(" - at `$")
-        field = f"{place.strip('.`')}: " if place else ""
+        place = place.strip(".`")
+        field = f"{place}: " if place else ""
         why = re.sub(r"`[^`]+`|\w+", lambda word: _WORDS.get(word[0], word[0]), why)
         raise ValueError(f"{where}: {field}{why}; {_advice(kind, why, place, more)}") from None
     return fields
@@ -201,8 +202,8 @@ def _described(
 def _advice(kind: type[msgspec.Struct], why: str, place: str, more: Sequence[str]) -> str:
     """Return what to write: the field that was meant, or all there are."""
     if kind is FileFields and why.startswith("it must be a list"):
-        return f"write a [[{place.strip('.`')}]] for each"
-    if place == ".kind`":
+        return f"write a [[{place}]] for each"
+    if place == "kind":
         return 'write "queue" or "delay"'
     known = [*kind.__struct_fields__, *more]
     unknown = re.search(r"unknown field `(.+)`", why)

@@ -40,6 +40,7 @@ MOST_STEPS = 1_000_000  # populations times networks times stations times classe
 MOST_TERMS = 50_000_000  # of all S(n): half a minute, too
 MOST_SERVERS = 10_000  # of a station
 MOST_LOAD = 0.9999  # of open classes at a station: beyond, S(n) would need too many terms
+NO_TIME = "a round takes no time: all demands and the think time are 0"
 _LEAST_TERM, _LARGE = 1e-17, 1e200
 
 Rates = tuple[float, ...] | None  # α(1), α(2) … of a station, the last for all more; None: a delay
@@ -144,7 +145,7 @@ def closed_states(
         )
     for at, think_s in enumerate(thinks_s):
         if think_s + math.fsum(station.demands_s[at] for station in stations) == 0:
-            raise ValueError("a round takes no time: all demands and the think time are 0")
+            raise ValueError(NO_TIME)
     reached = [replace(station, rates=_reached(station.rates, most)) for station in stations]
     return _states(reached, thinks_s, customers, frozenset(), {})
 
@@ -291,10 +292,7 @@ def solve(
     """
     for at, group in enumerate(classes):
         if not (group.think_time_s or any(station.demands_s[at] for station in stations)):
-            raise ValueError(
-                f"class {group.name!r}: a round takes no time: all demands and the think time are "
-                "0; give it a demand at a station"
-            )
+            raise ValueError(f"class {group.name!r}: {NO_TIME}; give it a demand at a station")
     loads = [_open_load(classes, station) for station in stations]
     _check_loads(stations, loads)
     visitors = [_closed_visitors(classes, station) for station in stations]
