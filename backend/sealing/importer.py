@@ -12,9 +12,10 @@ in a block or in the mempool, counts as imported already. So a file may be impor
 overlap with another, or with what was posted.
 """
 
+import ctypes
 import gc
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -34,6 +35,8 @@ from backend.sealing.spool import Spool
 from backend.sealing.trusted_clock import LEAP_MS
 from backend.sources.source import FlightColumns, Source, validated
 
+M_MMAP_THRESHOLD = -3  # in malloc.h of glibc; see mallopt(3)
+LARGE_BYTES = 1 << 20
 BLOCKS_AT_ONCE = 32  # sealed with one sync, and indexed together: more delay a start after a kill
 
 
@@ -108,6 +111,7 @@ def import_all(
     (a source cannot be read), TryLater (the disk is nearly full, or the clock leapt meanwhile),
     WriteFailed, Damage. Blocks that were sealed before an error of the disk stay.
     """
+    _return_large_pieces()
     with closing(Sealer(settings, watcher.report)) as sealer, _collector_off():
         sealer.wait_for_clock()
         with sealer.writing(wait=True, progress=watcher.on_index_progress, sign=False):
@@ -247,6 +251,17 @@ def _collector_off() -> Iterator[None]:
     finally:
         if was_on:
             gc.enable()
+
+
+def _return_large_pieces() -> None:
+    """Let large pieces of memory return to the system as soon as they are freed, if this is glibc.
+
+    Otherwise the largest piece that was freed so far, such as the table of heights, tells how large
+    they have to be for that, and an import takes more memory the longer the chain is.
+    """
+    with suppress(OSError):
+        if mallopt := getattr(ctypes.CDLL(None), "mallopt", None):
+            mallopt(M_MMAP_THRESHOLD, LARGE_BYTES)
 
 
 def _seal_pending(sealer: Sealer) -> None:
