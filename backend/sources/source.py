@@ -206,7 +206,8 @@ class Validator:
         bad = list(raw.faults)
         try:
             columns = self._whole(raw)
-        except InvalidFlight:
+        except InvalidFlight as problem:
+            _forget_frames(problem)
             columns, more = self._by_row(raw)
             bad += more
         return columns, sorted(bad, key=lambda problem: problem.row)
@@ -239,11 +240,20 @@ class Validator:
                     raise first
                 good.append(flight)
             except InvalidFlight as problem:
+                _forget_frames(problem)
                 value, reason = problem.value, problem.reason
                 if isinstance(value, Unusable):
                     reason, value = value.reason or reason, value.value
                 bad.append(BadRow(f"{raw.place} {line}", problem.field, value, reason, line))
         return [list(column) for column in zip(*good, strict=True)], bad
+
+
+def _forget_frames(problem: InvalidFlight) -> None:
+    """Cut the circle of an error and a frame that names it, which would keep the batch.
+
+    Imports run without garbage collection.
+    """
+    problem.__traceback__ = None
 
 
 _says_cancelled = re.compile(r"\W*cancel", re.IGNORECASE).match

@@ -1,5 +1,6 @@
 """`validated` says of every row what `flight_of` says, only faster."""
 
+import gc
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from backend.base.errors import BadRow, InvalidFlight
 from backend.chain.fields import FIELD_NAMES, Value
 from backend.chain.flight import flight_of, year_and_weekday
-from backend.sources.source import RawRows, Unusable, validated
+from backend.sources.source import RawRows, Unusable, Validator, validated
 from tests.cases import each_of
 from tests.sources.samples import (
     CANCELLED,
@@ -42,6 +43,21 @@ def test_bad_rows_can_be_left_out_and_are_told_in_order() -> None:
     flights, bad = read(Rows(mixed, [DIVERTED]))
     assert flights == [flight_of(row) for row in (CANCELLED, FLOWN, DIVERTED)]
     assert [(p.place, p.field) for p in bad] == [("rows, row 2", "YEAR"), ("rows, row 4", "ORIGIN")]
+
+
+@each_of("bad", [{"DAY_OF_WEEK": "7"}, {"CANCELLED": "1"}, {"YEAR": "x"}])
+def test_bad_rows_leave_nothing_that_only_a_garbage_collection_removes(
+    bad: dict[str, str],
+) -> None:
+    batches = list(Rows([FLOWN, FLOWN | bad]).rows())
+    gc.collect()
+    gc.disable()  # as in an import, whose memory would grow with each batch
+    try:
+        for batch in batches:
+            Validator().judge(batch)
+        assert gc.collect() == 0
+    finally:
+        gc.enable()
 
 
 @each_of("wrong", range(1, 31))
