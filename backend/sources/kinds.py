@@ -127,13 +127,13 @@ _KNOWN = {
     if title not in _ONLY_OF_ITS_KIND
 }
 _SCHEDULED = {plain(t) for t in ("CRS_DEP_TIME", "sched_dep_time", "SCHEDULED_DEPARTURE")}
-_OPERATING = {
-    "OP_CARRIER_AIRLINE_ID": "DOT_ID_Operating_Airline",
-    "OP_CARRIER_FL_NUM": "Flight_Number_Operating_Airline",
-}
+_OPERATING = frozenset({"OP_CARRIER_AIRLINE_ID", "OP_CARRIER_FL_NUM"})
 _is_marketing = re.compile("mkt(carrier|unique)|.*marketing").match
 _is_operating = re.compile("op|.*(operat|report)ing").match  # as opposed to carriers that sell
-_BOXES = next(dict(kind.pairs) for kind in KINDS if kind.name.endswith("since 2018"))
+_BOXES, _OPERATING_BOXES = (
+    next(dict(kind.pairs) for kind in KINDS if kind.name.endswith(end))
+    for end in ("since 2018", "marketing carriers")
+)
 
 
 @dataclass(frozen=True)
@@ -324,12 +324,19 @@ def _reason(reading: Reading, missing: Sequence[str], there: set[str]) -> str:
     what = f"lacks the columns {', '.join(missing)}, which cannot be derived; it has {known}"
     if alike := [title for title in reading.not_used if reading.resembles(title, missing)]:
         what += f"; rename {', '.join(alike)}, because titles with brackets are not read"
-    elif any(map(_is_marketing, there)) and not _OPERATING.keys().isdisjoint(missing):
-        boxes = " and ".join(_OPERATING.values())
-        what += f"; it has the marketing carrier instead of the operating one: tick {boxes}"
-    elif reading.kind.is_from_bts:
+        missing = [
+            name for name in missing if not any(reading.resembles(title, [name]) for title in alike)
+        ]
+    return f"{what}; {_remedy(reading, missing, there)}" if missing else what
+
+
+def _remedy(reading: Reading, missing: Sequence[str], there: set[str]) -> str:
+    """Return where to get fields that are missing; a file that is not from BTS has no boxes."""
+    if any(map(_is_marketing, there)) and not _OPERATING.isdisjoint(missing):
+        boxes = ", ".join(_OPERATING_BOXES[name] for name in missing)
+        return f"it has the marketing carrier instead of the operating one: tick {boxes}"
+    has_day = "FL_DATE" not in missing
+    if reading.kind.is_from_bts and (has_day or len(reading.places) > len(missing)):
         boxes = ", ".join(_BOXES[name] for name in missing)
-        what += f"; on TranStats ({BTS_TABLE}) tick {boxes}, and download it again"
-    else:
-        what += f"; add what is missing, or download {BTS_TABLE} from TranStats"
-    return what
+        return f"on TranStats ({BTS_TABLE}) tick {boxes}, and download it again"
+    return f"add what is missing, or download {BTS_TABLE} from TranStats"

@@ -79,6 +79,11 @@ REFUSED = {
     "SAS": (bytes(12) + b"\xc2\xea\x81\x60\xb3", "is data of Stata, SPSS or SAS"),
     "pickled": (b"\x80\4\x95\x1a\0\0\0\0\0\0\0", "is data of another program"),
     "HDF5": (b"\x89HDF\r\n\x1a\n", "is data of another program"),
+    "Weka": (b"% by R\n%\n@RELATION flights\n", "is data of another program \\(ARFF"),
+    "BTS, for one airport": (
+        b"Detailed Statistics Arrivals  \nDestination Airport: Salem, OR (SLE)\n\nDate,Time\n",
+        "has Detailed Statistics, .*download Reporting Carrier On-Time Performance",
+    ),
     "Avro": (b"Obj\1\4\x16avro.schema", "is data of another program"),
     "ORC": (b"ORC\n\3\0\0\0", "is data of another program"),
     "Access": (b"\0\1\0\0Standard ACE DB\0", "is data of another program"),

@@ -244,7 +244,15 @@ NOT_FLIGHTS = [
     ("ITIN_ID,MARKET_FARE,ORIGIN,DEST,YEAR", "has tickets (DB1B) instead of flights"),
     (
         "date,delay,distance,origin,destination",
-        "has no year, carrier or flight number",
+        "has no carrier or flight number, and may have no year",
+    ),
+    (
+        "FL_DATE,CARRIER,FL_NUM,ORIGIN,DEST,DEP_TIME,ARR_TIME,CANCELLED,DEP_AIRPORT_TZOFFSET",
+        "has times in UTC instead of local ones (tzcorr); download Reporting Carrier On-Time",
+    ),
+    (
+        "Carrier Code,Date (MM/DD/YYYY),Flight Number,Origin Airport,Actual Arrival Time",
+        "has Detailed Statistics, which do not tell cancelled flights from punctual ones; download",
     ),
     (
         "FL_DATE,OP_UNIQUE_CARRIER,TAIL_NUM,ORIGIN,DEST,DEP_TIME,ARR_TIME,ARR_DELAY",
@@ -271,7 +279,8 @@ NOT_FLIGHTS = [
         (
             "lacks the columns OP_CARRIER_FL_NUM, which cannot be derived; it has flight_date, "
             "operating_airline, origin, dest, dep_time, dep_delay, arr_time, arr_delay, cancelled; "
-            "it has the marketing carrier instead of the operating one: tick"
+            "it has the marketing carrier instead of the operating one: tick "
+            "Flight_Number_Operating_Airline"
         ),
     ),
     (
@@ -301,6 +310,30 @@ NOT_FLIGHTS = [
             "lacks the columns FL_DATE, OP_CARRIER_AIRLINE_ID, OP_CARRIER_FL_NUM, "
             "ORIGIN, DEST, DEP_DELAY, ARR_TIME, ARR_DELAY, CANCELLED, which cannot be derived; it "
             "has"
+        ),
+    ),
+    (
+        'Date,"Flight number",From,To,"Dep time","Arr time",Airline,Aircraft,"Seat number"',
+        (
+            "it has Flight number, Dep time, Arr time; add what is missing, or download Reporting "
+            "Carrier On-Time Performance from TranStats"
+        ),
+    ),
+    (
+        (
+            "FL_DATE,OP_UNIQUE_CARRIER,FL_NUM,ORIGIN,DEST,DEP_TIME,Departure Delay (minutes),"
+            "ARR_TIME,ARR_DELAY,AIR_TIME"
+        ),
+        (
+            "; rename Departure Delay (minutes), because titles with brackets are not read; on "
+            "TranStats (Reporting Carrier On-Time Performance) tick Cancelled, and download"
+        ),
+    ),
+    (
+        "MKT_UNIQUE_CARRIER,MKT_CARRIER_FL_NUM,FL_DATE,ORIGIN,DEST,DEP_TIME,DEP_DELAY,CANCELLED",
+        (
+            "it has the marketing carrier instead of the operating one: tick "
+            "DOT_ID_Operating_Airline, Flight_Number_Operating_Airline, ArrTime, ArrDelay"
         ),
     ),
     ("IATA_CODE,AIRLINE", "has no column of a flight"),
