@@ -38,8 +38,11 @@ _BESIDE_TABLES = re.compile(
     r"(\.[^/.]|~\$)[^/]*(/.*)?|(md5|sha[0-9]+)sums?|(dataset-)?metadata\.(json|xml|txt)|[^/]*(readme|license|manifest|dictionary|description|documentation)[^/]*|"
     r"[^/]*\.(html?|pdf|md|docx?|png|jpe?g|crc|md5|sha[0-9]+|py|r|ipynb|ini|lock)|thumbs\.db|"
     r"unfinished/flights-[0-9]{12}\.parquet|"  # of an export of ours that was interrupted
-    r"(schema|load)\.sql|(airlines|airports|carriers|planes|plane-data|weather|l_[a-z_]+)\.csv-?)",
+    r"(schema|load)\.sql)",
     re.IGNORECASE,
+)
+_LOOKUPS = re.compile(
+    r"(.*/)?(airlines|airports|carriers|planes|plane-data|weather|l_[a-z_]+)\.csv-?", re.IGNORECASE
 )
 _LOG_OF_ROWS = re.compile(r"(.*/)?(_delta_log|\.hoodie)/.*")  # of Delta Lake and of Hudi
 _NAME_PARTS = re.compile(r"([^0-9]*)([0-9]*)")
@@ -390,8 +393,9 @@ def tables_among(names: Iterable[str]) -> list[str]:
     if log := next(filter(_LOG_OF_ROWS.fullmatch, names), None):
         reason = "belongs to a Delta Lake or Hudi table, which has deleted rows; export it as CSV"
         raise InvalidInput("file", log, reason)
-    tables = (name for name in names if not _BESIDE_TABLES.fullmatch(name))
-    return sorted(tables, key=_numeric_order)
+    tables = [name for name in names if not _BESIDE_TABLES.fullmatch(name)]
+    flights = [name for name in tables if not _LOOKUPS.fullmatch(name)]
+    return sorted(flights or tables, key=_numeric_order)
 
 
 def _numeric_order(name: str) -> list[tuple[str, int, str]]:

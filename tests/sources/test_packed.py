@@ -188,8 +188,9 @@ def test_no_table_is_left_out_in_silence_for_its_name(tmp_path: Path, name: str)
     assert {file.part for file in files_of(path)} == {name, "jan.csv"}
 
 
-def test_a_table_of_any_name_is_taken_where_it_is_alone(tmp_path: Path) -> None:
-    (file,) = files_of(written(tmp_path, zipped(b"x", "T_ONTIME"), "all.zip"))
+@pytest.mark.parametrize("name", ["T_ONTIME", "airlines.csv"])
+def test_a_table_of_any_name_is_taken_where_it_is_alone(tmp_path: Path, name: str) -> None:
+    (file,) = files_of(written(tmp_path, zipped(b"x", name), "all.zip"))
     assert (file.label, file.part, read_all(file)) == ("all.zip", "", b"x")
 
 
