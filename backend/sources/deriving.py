@@ -278,16 +278,21 @@ def _changes(
     if not has_odd_delay and ("AIR_TIME" in values or not has_zeros):
         return {}
     void = zeros.difference(_DEPARTURE if diverted else _TIMES)
-    changes = dict.fromkeys(void, "") | _of_zeros(zeros - void, values)
+    # A flight that left, arrived and was not diverted: before 1995 none has minutes in the air.
+    is_certain = diverted is False and {"DEP_TIME", "ARR_TIME"} <= values
+    changes = dict.fromkeys(void, "") | _of_zeros(zeros - void, values, is_certain=is_certain)
     if has_odd_delay and "ARR_DELAY" not in changes:
         changes["ARR_DELAY"] = _DIVERTED if diverted else _NO_ARRIVAL
     return changes
 
 
-def _of_zeros(zeros: set[str], values: set[str]) -> dict[str, str]:
-    """Return what is wrong with zeros; those of a flight that may have arrived are doubtful."""
+def _of_zeros(zeros: set[str], values: set[str], *, is_certain: bool) -> dict[str, str]:
+    """Return what is wrong with zeros; those of a flight that may have arrived are doubtful.
+
+    is_certain: whether the flight is known to have arrived.
+    """
     has_no_minutes = "AIR_TIME" in zeros
-    if "ARR_DELAY" in values:  # it arrived, and was in the air for a while
+    if is_certain or "ARR_DELAY" in values:  # it arrived, and was in the air for a while
         return {"AIR_TIME": ""} if has_no_minutes else {}
     doubtful = [name for name in (*_ARRIVAL, *_DEPARTURE) if name in zeros]
     if values.intersection(_DEPARTURE):

@@ -349,6 +349,16 @@ def test_no_delay_is_no_doubt_where_nobody_has_minutes_in_the_air() -> None:
     assert ([flight["ARR_DELAY"] for flight in flights], bad) == ([0, 3], [])
 
 
+def test_a_flight_that_was_not_diverted_has_arrived_although_its_minutes_are_zero() -> None:
+    """As in months before 1995 from a database whose columns have no empty cells."""
+    row = FLOWN | {"ARR_DELAY": "0", "AIR_TIME": "0"}
+    (flight,), bad, emptied = read(row | {"DIVERTED": "0"})
+    assert (flight["ARR_DELAY"], flight["AIR_TIME"], bad, emptied) == (0, None, [], {"AIR_TIME": 1})
+    assert "ARR_DELAY '0': is 0 beside" in read(row | {"DIVERTED": "0", "DEP_TIME": "0"})[1][0]
+    (flight,), _, _ = read(row | {"DIVERTED": "0", "ARR_TIME": "0"})
+    assert flight["ARR_DELAY"] is None
+
+
 def test_zeros_in_an_export_are_what_was_stored() -> None:
     row = FLOWN | {"ARR_DELAY": "0", "AIR_TIME": "0", "TRANSACTION_ID": "7"}
     (flight,), bad, emptied = read(row)
