@@ -163,6 +163,7 @@ DIRECTIVES: dict[str, dict[str, list[str]]] = {
     "backend": {"Wants": ["flightchain-cosign.service"], "TimeoutStartSec": ["10min"], **COUNTS},
     "miner": COUNTS,
     "cosign": {"PartOf": ["flightchain-backend.service"], "PrivateNetwork": []},
+    "frontend": {"Type": ["notify"], "TimeoutStartSec": ["10min"]},  # a port may be taken
 }
 
 
@@ -378,6 +379,39 @@ def test_a_service_that_starts_slowly_is_not_waited_for_in_silence(tmp_path: Pat
     around = f"PATH={tmp_path}:$PATH STARTED=(a-service) READY_WITHIN_S=0.1"
     done = ran_alone(around, "require_started")
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_clock_of_a_restored_ledger_is_trusted_before_the_installer_gives_up() -> None:
+    (most_s,) = re.findall(r"\$\{READY_WITHIN_S:-(\d+)\}", text_of("install"))
+    assert int(most_s) > Settings().clock_wait_s + 30
+
+
+def test_it_says_how_other_machines_reach_what_listens_for_this_one_alone() -> None:
+    stand_ins = """
+        is_booted() { :; }
+        grep() { :; }
+        say() { echo "$*"; }
+        reached_at() { echo 127.0.0.1:1; }
+        system() { :; }
+        systemctl() { :; }
+        require_started() { :; }
+        require_answers() { :; }
+        DATA=none STARTED=(a) ENV_FILE=/etc/flightchain.env
+    """
+    done = ran_alone(stand_ins, "start")
+    assert done.returncode == 0, done.stderr
+    assert "set FLIGHTCHAIN_HOST and FLIGHTCHAIN_FRONTEND_HOST in /etc/" in done.stdout
+
+
+def test_programs_of_root_are_found_in_a_shell_of_su(stand_in: Path) -> None:
+    """Debian has them in folders that `su`, unlike `sudo`, does not put into PATH."""
+    folder = stand_in.parent
+    put(folder, "chmod", f'type useradd runuser >>"{folder}/found"; exec /bin/chmod "$@"')
+    assert run(stand_in, PATH=f"{folder}:/usr/bin:/bin").returncode == 0
+    assert "useradd is /" in (folder / "found").read_text()
+    put(folder, "id", '[ "$1" = -u ] && echo 0 || echo root')
+    done = ran("sh", DEPLOY / "flightchain", "tip", env={"PATH": f"{folder}:/usr/bin:/bin"})
+    assert "runuser: not found" not in done.stderr
 
 
 def test_it_says_once_why_it_waits_for_long() -> None:
@@ -797,3 +831,17 @@ def test_a_system_of_32_bits_is_refused(tmp_path: Path) -> None:
     assert done.returncode == 1
     assert "32 bits" in done.stderr
     assert not (tmp_path / "root").exists()
+
+
+@each_of("prefix", ["/home/pi/.pyenv/versions/3.12.1", "/root/.local/share/uv/python"])
+def test_a_python_that_services_cannot_see_is_refused(tmp_path: Path, prefix: str) -> None:
+    put(tmp_path, "python", f'case "$2" in *base_prefix*) echo {prefix} ;; esac')
+    stand_ins = f"""
+        ROOT= PYTHON={tmp_path}/python
+        fail() {{ echo "$1" >&2; exit 1; }}
+        id() {{ echo 0; }}
+        systemctl() {{ :; }}
+    """
+    done = ran_alone(stand_ins, "require_machine")
+    assert done.returncode == 1
+    assert f"the services cannot run {tmp_path}/python, because they see neither" in done.stderr

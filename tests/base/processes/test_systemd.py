@@ -3,6 +3,7 @@
 import os
 import signal
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -11,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from backend.base.processes.systemd import Notifier
-from tests.api.processes import begun
+from tests.api.processes import begun, ending, environment, free_port, started
 
 pytestmark = pytest.mark.slow
 
@@ -137,3 +138,14 @@ def test_the_miner_says_ready_then_alive_then_stopping(tmp_path: Path) -> None:
         assert miner.wait(60) == 0
         messages = {listener.heard() for _ in range(20)}
         assert messages - {"", "WATCHDOG=1"} == {"STOPPING=1"}
+
+
+def test_the_pages_say_ready_when_they_have_their_port(tmp_path: Path) -> None:
+    """So systemd, and with it the installer, notices that another program has it."""
+    listener, port = Listener(str(tmp_path / "s")), free_port()
+    named = {"NOTIFY_SOCKET": str(tmp_path / "s"), "FLIGHTCHAIN_FRONTEND_PORT": port}
+    env = environment(tmp_path / "chain", **named)
+    pages = started([sys.executable, "-m", "frontend"], tmp_path / "log", env)
+    with closing(listener.socket), ending(pages):
+        assert listener.heard(20).startswith("READY=1\n")
+        socket.create_connection(("127.0.0.1", port)).close()
