@@ -376,6 +376,7 @@ def test_after_python3_venv_was_installed_the_environment_is_made_again(stand_in
     (stand_in.parent / "fail-venv").touch()
     done = run(stand_in)
     assert (done.returncode, "python3-venv" in done.stderr) == (1, True)
+    assert "a disk without symbolic links, such as FAT: let VENV name a folder" in done.stderr
     assert len(calls(stand_in)) == 1
     (stand_in.parent / "fail-venv").unlink()
     assert run(stand_in).returncode == 0
