@@ -45,12 +45,12 @@ def body_file(length: int, most_in_memory: int) -> IO[bytes]:
     """
     if length <= most_in_memory:
         return BytesIO()
-    return TemporaryFile(dir=_folder_on_disk(), buffering=WRITTEN_BYTES)
+    return TemporaryFile(dir=folder_on_disk(), buffering=WRITTEN_BYTES)
 
 
 @cache
-def _folder_on_disk() -> str:
-    """Return the folder for bodies. Other temporary folders may be in memory, as in our units."""
+def folder_on_disk() -> str:
+    """Return the folder for long files. Other temporary ones may be in memory, as in our units."""
     return ON_DISK if os.access(ON_DISK, os.W_OK) else gettempdir()
 
 

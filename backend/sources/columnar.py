@@ -29,6 +29,8 @@ WITH_DUCKDB = ": duckdb -c \"COPY (FROM 'FILE') TO 'flights.csv'\""
 @contextmanager
 def read_columnar(file: PackedFile, start: bytes, blocks: Iterator[bytes]) -> Iterator[Records]:
     """Open the records in a file. Raises InvalidInput; `batches`, too. start: how it begins."""
+    from backend.serving.environs import folder_on_disk  # only now, because it takes long
+
     is_parquet = start.startswith(PARQUET)
     try:
         arrow: Any = import_module("pyarrow.parquet" if is_parquet else "pyarrow.ipc")
@@ -39,7 +41,7 @@ def read_columnar(file: PackedFile, start: bytes, blocks: Iterator[bytes]) -> It
             else f"an Arrow {_WITHOUT_PYARROW}"
         )
         raise file.problem(f"is {what}") from error
-    with TemporaryFile() as copy:
+    with TemporaryFile(dir=folder_on_disk()) as copy:
         copy.writelines(blocks)
         with _translated(file):
             if is_parquet:

@@ -6,6 +6,7 @@ import json
 import random
 import shutil
 import tarfile
+import tempfile
 import time
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
@@ -330,6 +331,15 @@ def test_parquet_and_arrow_are_read_as_a_table_is(
     source = open_source(written(tmp_path, PACKINGS[packing](content), "flights"))
     assert flights_of(source) == [flight_of(row) for row in ROWS] * 1000
     assert source.progress() == 1
+
+
+def test_the_copy_of_a_columnar_file_is_on_a_disk(
+    tmp_path: Path, arrow: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The folder for temporary files is in memory in our units, and in Debian 13."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "memory"))
+    content = columnar_file(arrow, "parquet", [typed(row) for row in ROWS])
+    assert len(flights_of(open_source(written(tmp_path, content, "flights")))) == len(ROWS)
 
 
 def test_a_parquet_part_without_rows_is_left_out(tmp_path: Path, arrow: Any) -> None:
