@@ -337,6 +337,7 @@ def test_a_file_that_this_user_may_not_see_is_not_said_to_be_missing() -> None:
         message = " ".join(refusal(done, status=2).split())
         assert f"{home}/flights.csv: Permission denied; user " in message
         assert f" may not use the folder {home}; allow it" in message
+        assert f" import - <{home}/flights.csv" in message
 
 
 def test_standard_input_is_read_in_a_folder_that_this_user_may_not_see(

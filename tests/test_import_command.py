@@ -29,6 +29,7 @@ from tests.api.processes import ROOT, environment, ran, until
 from tests.cases import each_of
 from tests.descriptors import descriptors_of
 from tests.flights import csv_of, csv_of_days, flights, on_disk, transactions_in
+from tests.folder_harms import as_nobody, folder_of_nobody, give_to_nobody
 from tests.sources.samples import zipped
 from tests.test_cli import Done, call
 
@@ -320,6 +321,23 @@ def test_a_file_of_bad_rows_that_cannot_be_written_is_to_be_another(tmp_path: Pa
     assert "cannot write not/there.csv: No such file or directory; name a file" in done.stderr
     assert "elsewhere with --bad-rows" in done.stderr
     assert transactions_in(folder) == 0
+
+
+@pytest.mark.parametrize("mode", [0o555, 0])
+def test_bad_rows_that_this_user_may_not_write_here_are_to_go_elsewhere(mode: int) -> None:
+    """As in a home, for `sudo flightchain import --skip-bad - <flights.csv`."""
+    with folder_of_nobody() as root:
+        file = written(root / "some.csv", 300, [3])
+        (ledgers := root / "ledgers").mkdir()
+        give_to_nobody(ledgers)
+        (home := root / "home").mkdir()
+        with chdir(home):
+            home.chmod(mode)
+            with as_nobody():
+                done = call(ledgers / "chain", "import", "--skip-bad", file)
+    assert done.returncode == 1
+    assert "cannot write some.bad-rows.csv: Permission denied; user " in done.stderr
+    assert "; name a file elsewhere with --bad-rows; nothing was imported\n" in done.stderr
 
 
 @pytest.mark.parametrize("names", [("a/f.csv", "b/f.csv"), ("f.csv", "f.txt")])

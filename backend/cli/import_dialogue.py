@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -218,7 +218,9 @@ class ImportDialogue:
 
     def _require_new_files(self, bad: Sequence["Checked"]) -> None:
         for file, content in self._files(bad):
-            if file.exists() and (not file.is_file() or file.read_bytes() != content):
+            with _writing(file):
+                is_other = file.exists() and (not file.is_file() or file.read_bytes() != content)
+            if is_other:
                 raise FlightchainError(
                     f"{file} exists already, and may hold rows that you have corrected; move it "
                     "away, or name another file with --bad-rows"
@@ -226,15 +228,22 @@ class ImportDialogue:
 
     def _write_files(self, bad: Sequence["Checked"]) -> None:
         for file, content in self._files(bad):
-            try:
+            with _writing(file):
                 file.write_bytes(content)
-            except OSError as error:
-                remedy = "name a file elsewhere with --bad-rows"
-                raise FlightchainError(f"cannot write {reason_of(error, file, remedy)}") from error
             say(f"the bad rows are in {file}; correct them there, and import that file")
 
 
 _GO_ON = "run the same command again to continue"
+
+
+@contextmanager
+def _writing(file: Path) -> Iterator[None]:
+    """Raise FlightchainError, which says what to do, if a file of bad rows cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        remedy = "name a file elsewhere with --bad-rows"
+        raise FlightchainError(f"cannot write {reason_of(error, file)}; {remedy}") from error
 
 
 def _bad_rows_file(label: str, *, is_json: bool) -> Path:

@@ -3,6 +3,7 @@
 import os
 from errno import EACCES
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 import click
@@ -10,6 +11,7 @@ import click
 from backend.base.errors import FlightchainError
 from backend.base.files import reason_of
 from backend.base.settings import require_whole_path
+from backend.base.words import COMMAND
 
 
 class LocalPath(click.Path):
@@ -32,7 +34,10 @@ class LocalPath(click.Path):
         except ValueError as error:
             self.fail(f"{str(value)!r} {error}", parameter, context)
         except PermissionError as error:
-            self.fail(reason_of(error, path), parameter, context)
+            reason = reason_of(error, path)
+            if self.allow_dash:
+                reason += f"; or let your shell open it: {COMMAND} import - <{quote(str(path))}"
+            self.fail(reason, parameter, context)
         except OSError:  # it is not there, which may be right
             pass
         return super().convert(value, parameter, context)
