@@ -36,7 +36,7 @@ from frontend.question import (
     require_known,
 )
 from frontend.questions.figures import FIGURES
-from frontend.questions.group_queries import answer_as_of
+from frontend.questions.group_queries import answer_as_of, flights_of_number
 from frontend.questions.group_rows import NOUNS, PUNCTUALITY, SORTS, Row, best_first
 from frontend.questions.punctuality_report import figures_of
 from frontend.questions.verdicts import Verdict, verdict
@@ -122,6 +122,11 @@ class Comparison:
     def noun(self) -> str:
         """The measure by which they are compared."""
         return SORTS[self.sort].noun
+
+    @property
+    def direction(self) -> str:
+        """The order of the measure, best first."""
+        return "ascending" if SORTS[self.sort].is_low_good else "descending"
 
     @property
     def ordered(self) -> list[Row]:
@@ -235,8 +240,7 @@ def _answer(question: Parameters, height: int | None) -> tuple[str, Json]:
     if NUMBER not in question:
         more = {"distribution": "true", "group_by": "day"}
         return "average_delays", answer_as_of({**question, **more}, height)
-    asked = {DAY if name == DAYS[0] else name: value for name, value in question.items()}
-    return "filter_transactions", answer_as_of(asked, height, "/filter_transactions")
+    return "filter_transactions", flights_of_number(question, height)
 
 
 @routes.get(PATH)

@@ -16,6 +16,7 @@ from frontend.evidence import Answered, uncited
 from frontend.filters import counted
 from frontend.form_request import cited_page, filled_in
 from frontend.question import AS_OF, BOTH, ENDS, KINDS, Question, ends_in, require_known
+from frontend.questions.group_queries import periods_with_flights
 from frontend.twins import Twin, twins
 
 NAME = "flight_counter"
@@ -47,6 +48,16 @@ class CountsReport(Answered):
         for day in self.answer["by_day"]:
             counts[self.time.place(day["FL_DATE"])] += day["count"]
         return counts
+
+    @cached_property
+    def without_any(self) -> set[int]:
+        """The slots in which the ledger has no flights at all, on any route."""
+        if all(self.counts):
+            return set()
+        first, last = self.time.slots[0].first, self.time.slots[-1].last
+        height = self.answer[AS_OF]["height"]
+        periods = periods_with_flights(str(first), str(last), self.time.unit, height)
+        return {*range(len(self.counts))} - set(map(self.time.place, periods))
 
     def bars(self) -> Bars:
         texts = [f"{name}: {counted(count, 'flight')}" for name, count in self.rows()]

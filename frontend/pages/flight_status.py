@@ -21,6 +21,7 @@ from frontend.form_request import cited_page, filled_in
 from frontend.question import AS_OF, CARRIER, DAY, DAYS, KINDS, NUMBER, Question, require_known
 from frontend.questions import flights_of_day
 from frontend.questions.flights_of_day import Leg
+from frontend.questions.group_queries import periods_with_flights
 from frontend.search.fields import with_number
 from frontend.twins import Twin, twins
 
@@ -70,7 +71,7 @@ class CarrierFlights:
 
 @dataclass(frozen=True, slots=True)
 class Day:
-    """A day and the legs on it. is_covered: whether the ledger covers that day."""
+    """A day and the legs on it. is_covered: whether the ledger has any flights then."""
 
     date: str
     legs: list[Leg]
@@ -110,7 +111,13 @@ class DayStatus(Answered):
             return []
         days = [plus(self.day, offset) for offset in range(-DAYS_AROUND, DAYS_AROUND + 1)]
         by_day = {**self._legs_by_day(days[0], days[-1]), self.day: self.answer["flights"]}
-        return [Day(day, by_day.get(day, []), self.known.covers(day)) for day in days]
+        covered = self._covered(days[0], days[-1])
+        return [Day(day, by_day.get(day, []), day in covered) for day in days]
+
+    @property
+    def is_covered(self) -> bool:
+        """Whether the ledger has any flights on the days that are asked about."""
+        return bool(self._covered(self.day, self.question.values.get(DAYS[1], self.day)))
 
     @cached_property
     def flown(self) -> list[Day]:
@@ -134,15 +141,25 @@ class DayStatus(Answered):
         is_one = CARRIER in self.question.values
         return _by_carrier(backend.get(PATH, asked)["flights"] if is_one else [], self.known)
 
+    def _covered(self, first: str, last: str) -> set[str]:
+        """Return the days from `first` to `last` on which the ledger has flights of any number."""
+        first, last = self._between_ends(first, last)
+        height = self.answer[AS_OF]["height"]
+        return periods_with_flights(first, last, "day", height) if first <= last else set()
+
     def _legs_by_day(self, first: str, last: str) -> dict[str, list[Leg]]:
         """Return the legs of the days that the ledger covers; days without any are left out."""
-        first, last = max(first, self.known.first_date or ""), min(last, self.known.last_date or "")
+        first, last = self._between_ends(first, last)
         values, by_day = self.question.values, dict[str, list[Leg]]()
         if first <= last:
             same = {name: values[name] for name in (NUMBER, CARRIER, AS_OF) if name in values}
             for leg in backend.get(PATH, {**same, DAY: first, DAYS[1]: last})["flights"]:
                 by_day.setdefault(leg[DAY], []).append(leg)
         return by_day
+
+    def _between_ends(self, first: str, last: str) -> tuple[str, str]:
+        """Return the part of an interval from the first to the last day of the ledger."""
+        return max(first, self.known.first_date or ""), min(last, self.known.last_date or "")
 
 
 def numbers_like(number: object) -> list[Json]:

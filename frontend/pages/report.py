@@ -7,11 +7,12 @@ from flask import Blueprint, request
 
 from frontend import field_labels
 from frontend.backend_client import Json
-from frontend.context import backend, coverage
+from frontend.context import coverage
 from frontend.coverage import all_days
 from frontend.evidence import Answered
 from frontend.form_request import answer_page, filled_in
 from frontend.question import CARRIER, DAY, DAYS, ENDS, NUMBER, Question, require_known
+from frontend.questions.group_queries import flights_of_number
 from frontend.questions.group_rows import Row
 from frontend.questions.punctuality_report import SIGNS, PunctualityReport, punctuality_reports
 from frontend.search.fields import with_number
@@ -67,7 +68,6 @@ def _flights(given: dict[str, str]) -> Json:
     known = coverage.at(given.get("as_of"))
     given = all_days(known) | with_number(given, known)
     places = {name: given.pop(name) for name in ENDS if name in given}
-    first = given.pop("INITIAL_DATE", "")
-    answer = backend.get("/filter_transactions", {**given, DAY: first} if first else given)
+    answer = flights_of_number(given)
     legs = [leg for leg in answer["flights"] if places.items() <= leg.items()]
     return {**answer, "count": len(legs), "flights": legs, "query": answer["query"] | places}

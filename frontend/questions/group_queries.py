@@ -8,7 +8,8 @@ from collections.abc import Mapping
 from frontend.backend_client import Json
 from frontend.context import backend, coverage
 from frontend.coverage import Coverage, all_days
-from frontend.question import AS_OF, ENDS
+from frontend.errors import Refused
+from frontend.question import AS_OF, DAY, DAYS, ENDS
 
 PATH = "/average_delays"
 MOST_ORIGINS = 4
@@ -32,6 +33,19 @@ def answer_as_of(question: Mapping[str, str], height: int | None, path: str = PA
     return backend.get(path, {**question, AS_OF: str(height)})
 
 
+def flights_of_number(question: Mapping[str, str], height: int | None = None) -> Json:
+    """Return the flights of a number in an interval, whose first day is FL_DATE at the service."""
+    asked = {DAY if name == DAYS[0] else name: value for name, value in question.items()}
+    try:
+        return answer_as_of(asked, height, "/filter_transactions")
+    except Refused as error:
+        if error.field != DAY:
+            raise
+        detail = error.detail.replace(DAY, DAYS[0], 1)
+        problem = {"field": DAYS[0], "value": error.value, "detail": detail}
+        raise Refused(problem, error.status) from error
+
+
 def answers_by_group(question: Mapping[str, str], groups: Groups) -> Json:
     """Return the answer for each of `groups`. Without days in `question`, all are meant.
 
@@ -53,3 +67,13 @@ def only_origins(known: Coverage) -> list[str]:
     answer = backend.get(PATH, {**all_days(known), "group_by": "origin"})
     codes = [row["ORIGIN"] for row in answer["by_origin"]]
     return codes if len(codes) <= min(MOST_ORIGINS, len(known.airports) // 2) else []
+
+
+def periods_with_flights(first: str, last: str, unit: str, height: int) -> set[str]:
+    """Return the days, months or years (ISO) of an interval in which the ledger has any flights.
+
+    height: of the last block that counts.
+    """
+    question = {**dict(zip(DAYS, (first, last), strict=True)), "group_by": unit}
+    answer = answer_as_of(question, height, "/flight_counter")
+    return {str(row[DAY if unit == "day" else unit]) for row in answer[f"by_{unit}"]}

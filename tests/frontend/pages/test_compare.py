@@ -103,6 +103,9 @@ def test_chance_is_not_judged_where_flights_are_in_both(pages: FlaskClient, quer
     twin = pages.get(f"/compare.json?{query}").get_json()
     assert twin["verdict"] is None
     assert len(twin["compared"]) == 2
+    for sort, direction in (("average_delay", "ascending"), ("flights", "descending")):
+        head = pages.get(f"/compare?{query}&sort={sort}").text.partition("aria-sort=")[2]
+        assert head.startswith(f'"{direction}"')
 
 
 def test_every_unknown_item_is_named_once(pages: FlaskClient) -> None:

@@ -128,6 +128,10 @@ DIVERTED = "/filter_transactions?OP_CARRIER_FL_NUM=15&FL_DATE=2016-07-04"
 USUAL = "/departures?ORIGIN=BTV&DEST=JFK"
 REPORT_8 = "/report?OP_CARRIER_FL_NUM=8"
 STATUS_20 = "/filter_transactions?OP_CARRIER_FL_NUM=20&FL_DATE=2016-12-29"
+STATUS_13 = "/filter_transactions?OP_CARRIER_FL_NUM=13&FL_DATE=2016-06-11"
+NOT_COVERED = "/filter_transactions?OP_CARRIER_FL_NUM=8&FL_DATE=2013-05-01"
+COUNTED = "/flight_counter?ORIGIN=BTV&DEST=JFK"
+COUNTED_4_JULY = "/flight_counter?ORIGIN=BTV&DEST=BOS&INITIAL_DATE=2016-07-04&FINAL_DATE=2016-07-05"
 
 
 @each_of(
@@ -190,8 +194,17 @@ STATUS_20 = "/filter_transactions?OP_CARRIER_FL_NUM=20&FL_DATE=2016-12-29"
         ("/days?ORIGIN=BOS", SHOW_ALL.format("BOS")),
         (FRIDAY, "100.0\N{NO-BREAK SPACE}% of 1 flight was on time"),
         (FRIDAY, "The usual Friday is made of 1 other Friday of 2016"),
-        (f"/flight_counter?ORIGIN=BTV&DEST=JFK&{ALL_DAYS}", "no flights in 80 of 82 months."),
-        (f"/flight_counter?ORIGIN=BTV&DEST=JFK&{JUNE}", "no flights on 25 of 30 days."),
+        (
+            f"{COUNTED}&{ALL_DAYS}",
+            "were no flights in 2 of 4 months. In 78 other months, the ledger",
+        ),
+        (f"{COUNTED}&{JUNE}", "On 25 other days, the ledger has no flights at all."),
+        (f"{COUNTED}&{JUNE}", "Thu 9 Jun 2016 – Fri 10 Jun 2016 2 Sat"),
+        (COUNTED_4_JULY, "There were no flights on 1 of 2 days.</p>"),
+        (COUNTED_4_JULY, "Mon 4 Jul 2016 0 Tue 5 Jul 2016 1"),
+        (NOT_COVERED, "to 31 December 2016, but none at all on that day."),
+        (f"{NOT_COVERED}&FINAL_DATE=2013-05-31", "but none at all on these days."),
+        (STATUS_13, "Thu 9 Jun No data Fri 10 Jun No flight Sat 11 Jun"),
         (
             "/filter_transactions?OP_CARRIER_FL_NUM=19&FL_DATE=2016-12-31",
             "00:00 scheduled 00:00",
@@ -211,6 +224,8 @@ def test_sentences_are_true_of_few_flights(few: FlaskClient, address: str, sente
     ("address", "words"),
     [
         ("/days", BEGINS),
+        (NOT_COVERED, "did not fly"),
+        (NOT_COVERED, "Days before and after"),
         ("/report?OP_CARRIER_FL_NUM=1", "The longest delay"),
         (REPORT_8, "By carrier"),
         ("/departures?ORIGIN=BTV&FL_DATE=2016-06-10", "few arrivals"),

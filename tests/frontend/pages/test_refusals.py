@@ -11,6 +11,7 @@ from tests.frontend.pages.reading import raw
 DELAYS, COUNTER = "/average_delays?OP_CARRIER_AIRLINE_ID=", "/flight_counter?ORIGIN_CITY_NAME="
 CITIES = f"{COUNTER}San+Francisco%2C+CA&DEST_CITY_NAME="
 STATUS, REPORT = "/filter_transactions?OP_CARRIER_FL_NUM=", "/report?OP_CARRIER_FL_NUM="
+COMPARE = "/compare?what=carrier&item=WN&item="
 ALERT = 'role="alert"'
 REFUSED = [
     (f"{DELAYS}abc", ">Must be a whole number.<"),
@@ -44,6 +45,17 @@ REFUSED = [
     (f"{STATUS}1&FL_DATE=2015-01-01&check=red", "check"),
     (f"{REPORT}x", "must be a number such as 1545"),
     (f"{REPORT}ZZ1", "no carrier of this ledger is called ZZ"),
+    (f"{REPORT}1&INITIAL_DATE=whenever", 'id="report-days-error">Not understood; write it as'),
+    (f"{REPORT}1&INITIAL_DATE=whenever", '<a href="#report-days">Days</a>: Not understood'),
+    (
+        "/compare?what=flight&item=1&item=2&INITIAL_DATE=whenever",
+        '<a href="#compare-days">Days</a>: Not understood',
+    ),
+    (f"{COMPARE}AA&INITIAL_DATE=whenever", 'value="whenever" aria-describedby="compare-days-hint '),
+    (
+        f"{COMPARE}Nobody&INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-08",
+        'name="days" type="text" value="2015-01-02 to 2015-01-08"',
+    ),
     ("/report?OP_CARRIER_AIRLINE_ID=19977", "Please fill this in"),
     (f"{REPORT}1&group_by=day", "unknown parameter group_by"),
     (
@@ -87,6 +99,8 @@ def test_bad_input_has_a_message(pages: FlaskClient, address: str, message: str)
     assert message.lower() in page.lower()
     assert ALERT in page
     assert "<figure" not in page
+    links, ids = (set(re.findall(form, page)) for form in (r'href="#([^"]+)"', r' id="([^"]+)"'))
+    assert links <= ids
     for form in ("json", "csv"):
         twin = pages.get(address.replace("?", f".{form}?"))
         assert (twin.status_code, twin.mimetype) == (400, "application/problem+json")
@@ -160,7 +174,7 @@ MISSING = [
     *((address, "no page has") for address in ("/blocks/x", "/transactions/x", "/transactions/-1")),
     ("/airports/ZZZ", "airport in the ledger has the code zzz"),
     *(
-        (f"/days/{x}", "” is not a day")
+        (f"/days/{x}", "” is not a day from 1900 to 2199;")
         for x in ("today", "2013-02-30", "20130105", "0001-01-01", "9999-12-31")
     ),
 ]
