@@ -150,7 +150,8 @@ def day_report(day: str) -> DayReport:
     """
     given = filled_in(request.args)
     if not _is_day(day):
-        abort(404, f"“{day}” is not a day; write it as in /days/2013-01-05")
+        years = f"from {FIRST_YEAR} to {LAST_YEAR}"
+        abort(404, f"“{day}” is not a day {years}; write it as in /days/2013-01-05")
     require_known(given, *SUBJECT)
     known = coverage.at(given.get(AS_OF))
     answers = answers_by_group({**given, **dict.fromkeys(DAYS, day)}, ON_A_DAY)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import comb, sqrt
 
-from frontend.filters import number
+from frontend.filters import counted, number
 from frontend.questions.figures import FEW_ARRIVALS
 from frontend.questions.group_rows import PUNCTUALITY, SORTS, Measure, Row, in_order
 from loadtests.models import student_t
@@ -17,7 +17,8 @@ LEAST_DAYS = 10  # on which a group must have flights for its days to show how m
 class Verdict:
     """The first and the last of groups in an order, in words.
 
-    count: how many were compared. has_others: whether groups with few arrivals were left out.
+    count: how many were compared. alike: how many others have the value of the first, and of the
+    last. has_others: whether groups with few arrivals were left out.
     """
 
     sort: str
@@ -25,6 +26,7 @@ class Verdict:
     first: Row
     last: Row
     count: int
+    alike: tuple[int, int]
     has_others: bool = False
 
     def __str__(self) -> str:
@@ -33,6 +35,10 @@ class Verdict:
             return f"All have the same {self._measure.noun} ({first}). {self.chance}".rstrip()
         ends = ("highest", "lowest") if self.is_descending else ("lowest", "highest")
         whom = f"Of those with {FEW_ARRIVALS} arrivals or more, " if self.has_others else ""
+        first, last = (
+            f"{value}, like {counted(others, 'other')}" if others else value
+            for value, others in zip((first, last), self.alike, strict=True)
+        )
         return (
             f"{whom}{self.first.name} has the {ends[0]} {self._measure.noun} ({first}), "
             f"{self.last.name} the {ends[1]} ({last}). {self.chance}"
@@ -142,7 +148,10 @@ def verdict(
     ordered = in_order(known, sort, is_descending=is_descending)
     if len(ordered) < 2:
         return None
-    return Verdict(sort, is_descending, ordered[0], ordered[-1], len(ordered), has_others)
+    values = [SORTS[sort].value(row) for row in ordered]
+    alike = values.count(values[0]) - 1, values.count(values[-1]) - 1
+    ends = ordered[0], ordered[-1]
+    return Verdict(sort, is_descending, *ends, len(ordered), alike, has_others)
 
 
 def best_and_worst(rows: Iterable[Row]) -> Verdict | None:

@@ -9,6 +9,7 @@ from flask.testing import FlaskClient
 from backend.trust.log import notes
 from backend.trust.log.notes import COSIGNATURE, Note
 from backend.trust.log.secret_keys import SecretKey
+from frontend.filters import counted
 from tests.api.processes import Service
 from tests.api.worlds import Json, World, transaction_of
 from tests.frontend.pages.reading import ids_on, link, source, table, text
@@ -65,6 +66,8 @@ def test_the_newest_blocks_are_filled_by_their_flights(
     blocks = re.findall(r'<a href="/blocks/(\d+)".*?height="([\d.]+)%"', strip)
     heights = range(world.tip - 11, world.tip + 1)
     assert blocks == [(str(h), str(len(in_block(world, h)) / 10)) for h in heights]
+    names = re.findall(r'title="([^"]*)"', strip)
+    assert names == [counted(len(in_block(world, h)), "flight") for h in heights]
     assert "0 pending<br><small>waits for a flight" in strip.partition('class="next"')[2]
     assert 'data-refresh="/strip"' in page
 

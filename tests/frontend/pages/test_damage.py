@@ -2,12 +2,14 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
 from backend.storage.block_store import BlockStore
-from tests.api.worlds import World, world_in
+from frontend.backend_client import Backend
+from tests.api.worlds import Json, World, world_in
 from tests.frontend.pages.reading import pages_of, table, text
 from tests.storage.chains import block_file, flip
 
@@ -45,6 +47,24 @@ def test_a_damaged_block_shows_what_is_known(pages: FlaskClient, world: World) -
     assert (twin.status_code, twin.mimetype) == (503, "application/problem+json")
 
 
+def test_no_block_above_the_newest_is_said_to_protect_it(
+    pages: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask, protected = Backend.get, "because the block above contains its hash."
+    assert protected in text(pages, f"/blocks/{DAMAGED}", 503)
+
+    def without_those_above(self: Backend, path: str, parameters: Any = None) -> Json:
+        answer = ask(self, path, parameters)
+        if path == "/blocks":
+            answer["blocks"] = [row for row in answer["blocks"] if row["height"] < DAMAGED]
+        return answer
+
+    monkeypatch.setattr(Backend, "get", without_those_above)
+    page = text(pages, f"/blocks/{DAMAGED}", 503)
+    assert "This is the newest block." in page
+    assert protected not in page
+
+
 @pytest.mark.parametrize("height", [DAMAGED - 1, DAMAGED + 1])
 def test_its_neighbours_name_it_damaged(pages: FlaskClient, world: World, height: int) -> None:
     for query in ("", "?check=transactions"):
@@ -67,7 +87,7 @@ def test_home_says_so_once_it_was_met(pages: FlaskClient) -> None:
     pages.get(f"/blocks/{DAMAGED}")
     for address in ("/", "/standing"):
         page = text(pages, address)
-        assert f"A block is damaged: block {DAMAGED}" in page
+        assert f"A block is damaged: block {DAMAGED} . Other blocks can still be read." in page
     assert pages.get("/index.json").get_json()["damaged"] == [DAMAGED]
 
 

@@ -213,6 +213,26 @@ def test_days_with_few_flights_are_marked_and_not_ranked(
     assert "Days with few arrivals</caption>" in year_pages.get("/days?sort=average_delay").text
 
 
+@each_of(
+    ("sort", "counted", "painted"),
+    [(PUNCTUALITY, "flights", 3), ("average_delay", "arrivals", 0), ("cancelled", "flights", 3)],
+)
+def test_a_day_whose_measure_rests_on_few_flights_or_arrivals_has_no_colour(
+    year: Year,
+    year_pages: FlaskClient,
+    monkeypatch: pytest.MonkeyPatch,
+    sort: str,
+    counted: str,
+    painted: int,
+) -> None:
+    counts = {**dict.fromkeys(FIGURES, 0.5), "flights": 50, "arrived": 9, "cancelled": 41}
+    monkeypatch.setattr(year, "days", ["2013-03-05", "2013-03-06", "2013-03-07"])
+    monkeypatch.setattr(year, "_day", lambda: counts)
+    page = year_pages.get(f"/days?sort={sort}").text
+    assert len(re.findall(r'<a class="l\d" href="/days/', page)) == painted
+    assert f"no colour with fewer than 10 {counted}." in page
+
+
 def test_months_that_are_equally_the_worst_are_counted(
     year: Year, year_pages: FlaskClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:

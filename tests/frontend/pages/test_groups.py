@@ -161,6 +161,20 @@ def test_a_place_says_which_of_its_carriers_is_the_most_punctual(
     assert "the highest share of scheduled flights on time (" in lead
 
 
+@each_of(
+    "address",
+    ["/airports/LAX", "/route?ORIGIN=ATL&DEST=ORD", "/average_delays?OP_CARRIER_AIRLINE_ID=19393"],
+)
+def test_the_best_hour_is_not_said_to_be_that_of_all_scheduled_flights(
+    pages: FlaskClient, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    """Cancelled flights have no hour."""
+    monkeypatch.setattr(group_rows, "FEW_ARRIVALS", 1)
+    when = pages.get(address).text.partition("<h2>When to fly</h2>")[2].partition("</p>")[0]
+    assert "the highest share on time of flights with a recorded hour (" in when
+    assert "scheduled" not in when
+
+
 def test_a_share_beyond_the_scale_is_an_arrow_and_no_dot(pages: FlaskClient) -> None:
     charts: Any = pages.application.jinja_env.get_template("macros/charts.html").module
     for share, mark in ((0.2, ">‹<"), (0.5, "<circle"), (0.9, "<circle"), (0.95, ">›<")):

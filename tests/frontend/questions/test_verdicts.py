@@ -82,6 +82,15 @@ def test_it_says_by_which_measure() -> None:
     assert "chance" not in flights
 
 
+def test_others_with_the_highest_or_the_lowest_value_are_counted() -> None:
+    none = [row(name, 1000, 800) for name in "BCD"]
+    most = [row("A", 1000, 800, cancelled=20)]
+    words = "the lowest (0.0\xa0%, like 2 others)."
+    assert str(verdict([*most, *none], "cancelled", is_descending=True)).endswith(words)
+    words = "A has the highest share of flights cancelled (2.0\xa0%, like 1 other), "
+    assert str(verdict([*most, *most, *none], "cancelled", is_descending=True)).startswith(words)
+
+
 def test_with_a_third_it_says_that_the_interval_is_wider() -> None:
     rows = [WORSE, LEAST_CANCELLED]
     third = replace(WORSE, name="Delta", figures=figures(900, 690, 36))
