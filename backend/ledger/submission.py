@@ -39,13 +39,17 @@ class Submitter:
         cluster: ClusterView | None,
         mined_count: Callable[[], int],
     ) -> None:
-        """cluster: that to which the ledger belongs. mined_count: of all transactions in blocks."""
+        """cluster: the one that the ledger belongs to.
+
+        mined_count: returns the number of transactions in blocks.
+        """
         self._mempool = mempool
         self._index = index
         self._records_in_blocks = in_blocks
         self._clock = clock
         self._cluster = cluster
         self._mined_count = mined_count
+        self._known_everywhere = 0  # every process answers with flights whose ids are below this
         self._is_stopping = False
 
     def stop_waiting(self) -> None:
@@ -282,12 +286,16 @@ class Submitter:
         return record._replace(transaction_id=None)
 
     def _wait_until_mined(self, number: int, wait_s: float) -> bool:
+        """Wait until every process answers with a flight. Returns whether they do."""
         deadline = time.monotonic() + wait_s
         while (mined := self._id_of(number)) is None or self._indexed_transactions() <= mined:
             if self._is_stopping or time.monotonic() >= deadline:
                 return False
             time.sleep(COMMIT_POLL_S)
-        time.sleep(RECENT_S)  # until every process answers with it
+        if mined >= self._known_everywhere:  # else flights that are sent again would wait in turn
+            indexed = self._indexed_transactions()
+            time.sleep(RECENT_S)
+            self._known_everywhere = indexed
         return True
 
     def _indexed_transactions(self) -> int:

@@ -17,6 +17,7 @@ from backend.base.errors import TryLater
 from backend.base.files import require_free
 from backend.base.settings import Settings
 from backend.sealing.miner import Miner
+from backend.storage.caches import RECENT_S
 from tests.api.processes import until
 from tests.api.worlds import GOOD, Json, client_of, good, new_chain, problem, seal, settings_for
 from tests.submitting import at_work
@@ -159,6 +160,25 @@ def test_only_some_may_wait_and_the_others_are_answered_at_once(tmp_path: Path) 
             assert post(client, mode="commit").status_code == 201  # who has waited leaves room
         assert statuses == [201] * 3 + [202] * 6
         assert good(client.get("/tip"))["transactions"] == 10
+
+
+def test_flights_that_are_sent_again_wait_once_for_the_other_processes(
+    client: FlaskClient, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def sent(number: int, status: int) -> Json:
+        flight, key = {**GOOD, "OP_CARRIER_FL_NUM": number}, {"Idempotency-Key": str(number)}
+        return good(client.post("/transactions", json=flight, headers=key), status)
+
+    numbers, pauses_s = range(1, 6), list[float]()
+    ids = [sent(number, 202)["TRANSACTION_ID"] for number in numbers]
+    seal(settings, [[]])
+    with monkeypatch.context() as patch:
+        patch.setattr(time, "sleep", pauses_s.append)
+        again = [sent(number, 201) for number in numbers]
+    assert [(receipt["TRANSACTION_ID"], receipt["state"]) for receipt in again] == [
+        (number, "mined") for number in ids
+    ]
+    assert pauses_s == [RECENT_S]
 
 
 # --- pushed back ---------------------------------------------------------------------------------
