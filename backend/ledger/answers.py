@@ -220,11 +220,14 @@ class Answers:
 
 
 def _other_spellings(unknown: Iterable[types.UnknownValue]) -> dict[str, Any]:
-    """Return the ledger's spelling of unknown values that differ only in case or accents."""
+    """Return the ledger's spelling of unknown values that differ only in case or accents.
+
+    Of several spellings the one with the most flights counts.
+    """
     return {
         warning.field: value
         for warning in unknown
-        for value in warning.did_you_mean
+        for value in reversed(warning.did_you_mean)  # of several, the last one stays: the best
         if suggestions.folded(value) == suggestions.folded(warning.value)
     }
 

@@ -7,8 +7,9 @@ from urllib.parse import urlencode
 
 from flask.testing import FlaskClient
 
+from backend.chain.flight import flight_of
 from backend.questions.carriers import code_of
-from tests.api.worlds import World, client_of, good, seal, settings_for
+from tests.api.worlds import GOOD, World, client_of, good, seal, settings_for
 from tests.cases import each_of
 
 CARRIER = "OP_CARRIER_AIRLINE_ID"
@@ -136,3 +137,14 @@ def test_a_flight_number_may_have_the_code_of_its_carrier(
         assert good(client.get("/filter_transactions", query_string=typed | more)) == expected
     other = client.get("/filter_transactions", query_string=typed | {CARRIER: 1})
     assert (other.status_code, other.get_json()["field"]) == (400, "OP_CARRIER_FL_NUM")
+
+
+def test_of_several_spellings_the_most_common_one_is_meant(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path)
+    names = ["WASHINGTON, DC", "Washington, DC", "Washington, DC"]
+    seal(settings, [[flight_of({**GOOD, "ORIGIN_CITY_NAME": name}) for name in names]])
+    with client_of(settings) as client:
+        asked = {"INITIAL_DATE": "2008-01-01", "FINAL_DATE": "2008-01-31"}
+        asked["ORIGIN_CITY_NAME"] = "washington, dc"
+        answer = good(client.get("/flight_counter", query_string=asked))
+        assert (answer["count"], answer["query"]["ORIGIN_CITY_NAME"]) == (2, "Washington, DC")
