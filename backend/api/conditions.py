@@ -2,9 +2,9 @@
 
 A tag is made from what fixes an answer's bytes, a block's hash and the query string, so that it is
 known before anything is computed. Each encoding of a body has a tag of its own: `"TAG"`,
-`"TAG-gzip"`, `"TAG-zstd"`. A request is answered 304 if it names the tag of any encoding that the
-client accepts, because the client's copy is then right. `If-None-Match: *` matches any answer, so
-it is looked at only when it is known that there is one.
+`"TAG-gzip"`, `"TAG-zstd"`. A request is answered 304 if it names the tag of the plain body, or of
+the encoding that it would get: the client's copy is right then. `If-None-Match: *` matches any
+answer, so it is looked at only when it is known that there is one.
 
 Cache-Control is one of four:
 

@@ -1,13 +1,14 @@
 """Compressed bodies: gzip and zstd, when the client's Accept-Encoding asks (RFC 9110 12.5.3).
 
 The encoding that the client rates highest is used; of equals first zstd, then gzip, then the plain
-body. Without the header, or when the client accepts none of these, the body is sent plain. Bodies
-of less than `LEAST_BYTES` are always plain: they fit into one packet anyway. Only larger bodies are
-sent with `Vary`: a small one has one form, which suits every client.
+body. Without the header, or when the client accepts none of these, the body is sent plain. Answers
+of less than `LEAST_BYTES` are always plain: they fit into one packet anyway. Only larger ones are
+sent with `Vary`: a small one has one form, which suits every client. Exports (`streaming`) are
+compressed whatever their length.
 """
 
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -50,6 +51,11 @@ def weights(header: str) -> Mapping[str, float]:
     """Return the names in an Accept or Accept-Encoding header, in lower case, with q-values."""
     lowest_first = reversed(parse_accept_header(header))
     return {name.partition(";")[0].lower(): q_value for name, q_value in lowest_first}
+
+
+def rank_of(ranges: Iterable[str], accepted: Mapping[str, float]) -> float:
+    """Return the q-value of what `ranges` describe, the most specific one first; 0 for none."""
+    return next((accepted[name] for name in ranges if name in accepted), 0.0)
 
 
 def compressed(encoding: str, body: bytes) -> bytes:

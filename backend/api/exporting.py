@@ -15,7 +15,7 @@ from flask import Response
 from werkzeug.exceptions import NotAcceptable
 
 from backend.api.conditions import REVALIDATE, SETTLED, quoted, tag_of, unchanged
-from backend.api.encodings import weights
+from backend.api.encodings import rank_of, weights
 from backend.api.flight_lines import (
     AS_OF_HEADER,
     CSV,
@@ -89,10 +89,7 @@ def rows(ledger: Ledger, streams: Streams) -> list[Row]:
 def accepted_format(environ: Environ) -> str:
     """Return the format that Accept prefers; NDJSON without a preference. Raises NotAcceptable."""
     accepted = weights(environ.get("HTTP_ACCEPT") or "*/*")
-    ranks = {
-        name: next((accepted[media_type] for media_type in ranges if media_type in accepted), 0.0)
-        for name, ranges in _RANGES.items()
-    }
+    ranks = {name: rank_of(ranges, accepted) for name, ranges in _RANGES.items()}
     best = max(ranks, key=ranks.__getitem__)
     if not ranks[best]:
         types = " or ".join(form.mimetype.partition(";")[0] for form in FORMATS.values())

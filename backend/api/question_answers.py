@@ -15,7 +15,7 @@ from msgspec.structs import asdict
 from werkzeug.exceptions import NotAcceptable
 
 from backend.api.conditions import REVALIDATE, SETTLED, tag_of, unchanged
-from backend.api.encodings import LEAST_BYTES, compressed, encoding_for, weights
+from backend.api.encodings import LEAST_BYTES, compressed, encoding_for, rank_of, weights
 from backend.api.flight_lines import (
     AS_OF_HEADER,
     FORMATS,
@@ -66,6 +66,7 @@ _DEFAULTS: dict[str, str | None] = {
 
 
 ANY = "*/*"  # what most clients accept
+_RANGES = (JSON, "application/*", ANY)  # of Accept, the most specific first
 
 Rows = Sequence[Mapping[str, Value]]
 
@@ -80,7 +81,7 @@ class Answering:
     def answered(self, environ: Environ, given: Given, kind: type[Any]) -> Response:
         """Answer a request that holds a question of `kind`."""
         query = query_string(environ)
-        _require_json(environ.get("HTTP_ACCEPT", ANY), given.get(FORMAT.name))
+        _require_json(environ.get("HTTP_ACCEPT") or ANY, given.get(FORMAT.name))
         if not _DEFAULTS.keys().isdisjoint(given) and _has_options(given):
             return self._answer_uncached(environ, given, kind)
         state, is_conditional = self._answers.recent_state(), "HTTP_IF_NONE_MATCH" in environ
@@ -184,12 +185,10 @@ def _has_options(given: Mapping[str, str]) -> bool:
 
 def _require_json(accept: str, form: str | None) -> None:
     """Raise NotAcceptable if the client takes no JSON and does not name another format."""
-    if form is None and accept != ANY:
-        accepted = weights(accept)
-        if not any(accepted.get(name) for name in (JSON, "application/*", ANY)):
-            raise NotAcceptable(
-                "this answer is JSON; add `format=csv` or `format=ndjson` for another format"
-            )
+    if form is None and accept != ANY and not rank_of(_RANGES, weights(accept)):
+        raise NotAcceptable(
+            "this answer is JSON; add `format=csv` or `format=ndjson` for another format"
+        )
 
 
 def _table_of(

@@ -21,7 +21,7 @@ from itertools import chain
 from flask import Response
 
 from backend.api.conditions import NO_STORE
-from backend.api.encodings import compressed_pieces, encoding_for
+from backend.api.encodings import compressed, compressed_pieces, encoding_for
 from backend.api.observing import REQUEST_ID
 from backend.base.errors import FlightchainError, TryLater
 from backend.serving.environs import Environ
@@ -106,7 +106,11 @@ def _response(
     body: Iterator[bytes] | bytes, encoding: str, content_type: str, filename: str
 ) -> Response:
     if encoding:
-        body = compressed_pieces(encoding, iter((body,)) if isinstance(body, bytes) else body)
+        body = (
+            compressed(encoding, body)
+            if isinstance(body, bytes)
+            else compressed_pieces(encoding, body)
+        )
     response = Response(body, content_type=content_type)
     if encoding:
         response.headers["Content-Encoding"] = encoding

@@ -176,6 +176,8 @@ def test_a_large_export_is_sent_in_pieces_and_a_small_one_whole(client: FlaskCli
     assert "Content-Length" not in export(client).headers
     small = export(client, as_of=1)
     assert int(small.headers["Content-Length"]) == len(small.get_data()) > 0
+    packed = export(client, {"Accept-Encoding": "gzip"}, as_of=1)
+    assert int(packed.headers["Content-Length"]) == len(packed.get_data()) > 0
 
 
 @each_of("more", [{}, {"as_of": 1}])
@@ -385,9 +387,9 @@ def test_both_engines_show_as_many_departures_at_most(
 @each_of("path", ["/average_delays", "/flight_counter"])
 def test_a_question_is_answered_in_json_or_not_at_all(client: FlaskClient, path: str) -> None:
     asked = f"{path}?{urlencode(ALL)}"
-    for accepted in ("*/*", "application/json", "application/*;q=0.1", "text/html, */*;q=0.8"):
+    for accepted in ("", "*/*", "application/json", "application/*;q=0.1", "text/html, */*;q=0.8"):
         assert client.get(asked, headers={"Accept": accepted}).is_json
-    for accepted in ("text/csv", "text/html", "application/json;q=0"):
+    for accepted in ("text/csv", "text/html", "application/json;q=0", "*/*, application/json;q=0"):
         answer = client.get(asked, headers={"Accept": accepted})
         assert "format=csv" in problem(answer, 406)["detail"]
     grouped = client.get(f"{asked}&group_by=day&format=csv", headers={"Accept": "text/csv"})

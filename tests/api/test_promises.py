@@ -45,7 +45,7 @@ PROMISES = {
         f"Idle connections end after {COMMON['keepalive']} s",
         f"take at most {MAX_UNSENT_BYTES // MB} MB of memory each",
         f"{WORDS[int(100 * SHARE)]} of them with one address",
-        f"exports and proofs are compressed from {LEAST_BYTES // KB} KB on",
+        f"and proofs from {LEAST_BYTES // KB} KB on",
         f"for a height or an id may be kept {WORDS[int(SETTLED.rpartition('=')[2])]}",
         f"names row and field of the {WORDS[MOST_ERRORS]} bad rows",
     ],
