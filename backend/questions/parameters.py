@@ -71,7 +71,8 @@ class Parameter(ABC, Generic[Read]):
         return value
 
     def missing(self, text: str | None) -> InvalidQuery:
-        return InvalidQuery(self.name, text, f"is missing; for example {self.name}={self.example}")
+        what = "is missing" if self.required else "is empty; leave it out, or give a value"
+        return InvalidQuery(self.name, text, f"{what}; for example {self.name}={self.example}")
 
     def _with_default(self, schema: Schema) -> Schema:
         return schema if self.default is None else {**schema, "default": self.default}

@@ -51,6 +51,7 @@ GROUPS = (
     *("carrier", "origin", "destination", "route", "departure"),
 )
 GROUPED: tuple[Kind, ...] = (AverageDelays, FlightCounter)
+OPTIONAL = ("OP_CARRIER_AIRLINE_ID", "ORIGIN_CITY_NAME", "DEST_CITY_NAME")
 
 BLANK = ("", " ", "\t\n", "\u00a0", "\u2003")
 NO_HEIGHTS = (
@@ -75,7 +76,8 @@ def wrong(name: str) -> list[tuple[str, str]]:
     texts = [text for other, text in REFUSED if other.kind == field.kind and isinstance(text, str)]
     if name == "OP_CARRIER_FL_NUM":
         texts = [text for text in texts if text not in {"1e3", "0x10"}]  # "1E" may be a carrier
-    blank = [(text, "is missing; for example") for text in BLANK]
+    reason = "is empty; leave it out" if name in OPTIONAL else "is missing; for example"
+    blank = [(text, reason) for text in BLANK]
     return blank + [(text, reason_of(field, text)) for text in texts if text.strip()]
 
 
