@@ -112,6 +112,7 @@ def test_bad_rows_are_left_out_only_if_that_is_asked(service: Service) -> None:
     assert [(row["row"], row["field"]) for row in report["errors"]] == [(62, "YEAR")]
     refused = sender.post(f"{sender.path}/add").json()
     assert (refused["field"], refused["value"]) == ("on_error", "reject")
+    assert "1 row is bad" in refused["detail"]
     added = sender.done("add", on_error="skip")["added"]
     assert (added["flights"], added["left_out"]) == (60, 1)
     again = sender.post(f"{sender.path}/add", on_error="skip")
@@ -323,14 +324,16 @@ def test_a_file_for_which_the_disk_has_no_room_is_not_begun(tmp_path: Path) -> N
 
 def test_files_that_nobody_has_touched_for_a_day_are_removed(tmp_path: Path) -> None:
     imports = FileImports(settings_for(tmp_path, min_free_bytes=0))
-    old, young, at_work = (imports.begin(name, 1).IMPORT_ID for name in "abc")
+    old, young, at_work, slow = (imports.begin(name, 1).IMPORT_ID for name in "abcs")
     left = tmp_path / f"import-{'1' * 32}.json.7.tmp"
     left.write_text("")
-    for path in (imports.path(young), *tmp_path.glob(f"import-{old}*"), left):
+    of_slow = tmp_path / f"import-{slow}.json"  # of which a part has just come
+    for path in (imports.path(young), of_slow, *tmp_path.glob(f"import-{old}*"), left):
         os.utime(path, times=(time.time() - file_imports.KEPT_S - 9,) * 2)
     imports.begin("d", 1)
     assert imports.of(young).name == "b"
     assert imports.of(at_work).name == "c"
+    assert imports.of(slow).name == "s"
     assert not list(tmp_path.glob(f"import-{old}*"))
     assert not left.exists()
 

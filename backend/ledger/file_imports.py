@@ -29,6 +29,7 @@ from backend.base.files import FileLock
 from backend.base.processes.own_command import started
 from backend.base.settings import Settings
 from backend.base.state_file import StateFile
+from backend.base.words import counted
 from backend.chain.json_objects import Json
 from backend.questions.answer_types import Answer, Count, Share, ref
 
@@ -162,7 +163,7 @@ class FileImports:
             files.remove(self.folder / f"import-{import_id}.json")
 
     def append(self, import_id: str, offset: int, part: bytes) -> FileImport:
-        """Write a part of a file, up to whose place it has come; one that was there stays.
+        """Write a part of a file, which begins where the file ends, or before that if sent again.
 
         Raises InvalidQuery for a place or a part that cannot be right, NotFound, and TryLater if
         the disk has no room.
@@ -216,9 +217,8 @@ class FileImports:
                 return sent
             _require(sent, "checked")
             if sent.report and sent.report["rejected"] and not skips:
-                reason = (
-                    f"would add nothing: {sent.report['rejected']} rows are bad; send on_error=skip"
-                )
+                bad = counted(sent.report["rejected"], "row is", "rows are")
+                reason = f"would add nothing: {bad} bad; send on_error=skip"
                 raise InvalidQuery("on_error", "reject", reason)
             sent.state = "adding"
             return self._started(sent)
@@ -270,7 +270,7 @@ class FileImports:
             lock.release()
 
     def _remove_old(self) -> None:
-        """Remove the files of which nothing was noted for a day, and what a crash has left.
+        """Remove the files that nobody has touched for a day, and what a crash has left.
 
         A clock that was set does not tell how old they are, so all are kept for another day.
         """
@@ -280,10 +280,10 @@ class FileImports:
         if _uptime_s() < self._keeps_until_s:
             return
         for path in self.folder.glob("import-*"):
-            state = path.with_name(f"{path.name.partition('.')[0]}.json")
-            with suppress(FileNotFoundError):
-                noted = (state if state.exists() else path).stat().st_mtime
-                if noted < time.time() - KEPT_S and not files.is_locked(path):
+            family = self.folder.glob(f"{path.name.partition('.')[0]}.*")
+            with suppress(FileNotFoundError):  # another process has removed it
+                touched = max([path.stat().st_mtime, *(other.stat().st_mtime for other in family)])
+                if touched < time.time() - KEPT_S and not files.is_locked(path):
                     files.remove(path)
 
 
@@ -300,5 +300,6 @@ def _state(import_id: str) -> StateFile[FileImport]:
 
 def _require(sent: FileImport, *states: str) -> None:
     if sent.state not in states:
-        reason = f"the file is {sent.state}, and must be {' or '.join(states)} for this"
+        needed = " or ".join(states)
+        reason = f"the state of the file is {sent.state}, and must be {needed} for this"
         raise InvalidQuery("IMPORT_ID", sent.IMPORT_ID, reason)
