@@ -35,7 +35,7 @@ from backend.chain.json_objects import Json
 from backend.serving.environs import Environ
 
 MIMETYPE = "application/problem+json"
-RETRY_AFTER_S = 5  # after an error that a person may have to put right
+RETRY_AFTER_S = 5  # after an error that a person may have to repair
 
 _log = logging.getLogger(__name__)
 

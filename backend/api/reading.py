@@ -116,10 +116,9 @@ def idempotency_key(environ: Environ, data: bytes) -> IdempotencyKey | None:
     if not (0 < len(text) <= MAX_KEY_CHARACTERS and text.isascii() and text.isprintable()):
         reason = f"must have 1 to {MAX_KEY_CHARACTERS} printable ASCII characters"
         raise InvalidQuery("Idempotency-Key", text, reason)
-    path = environ["PATH_INFO"].lstrip("/")
     given = given_in(environ).items()
     query = urlencode([(name, text) for name, text in given if name != "mode"])
-    content = hashlib.sha256(f"/{path}?{query}\n".encode())
+    content = hashlib.sha256(f"{environ['PATH_INFO']}?{query}\n".encode())
     content.update(data)
     return IdempotencyKey(text, content.hexdigest())
 

@@ -12,6 +12,7 @@ The lane says which requests may have to wait for each other:
 - `GROUPED`: posts that are durable when they are answered. Those that come while the disk is synced
   share the next sync (see `backend.serving.lanes.Group`).
 - `THREAD`: requests that may wait for the disk, briefly.
+- `QUESTION`: questions that may read tens of thousands of rows of the index.
 - `READ`: requests that read or make much, in tens of milliseconds: blocks, proofs, documents.
 - `SCAN`, `EXPORT`, `BATCH`, `COMMIT`: long requests; each kind has threads of its own.
 

@@ -36,8 +36,8 @@ def rows(ledger: Ledger) -> list[Row]:
     """Return the routes for completions from `ledger` and for its coverage."""
 
     def suggest(environ: Environ, given: Given) -> Response:
-        found = ledger.answers.suggest(FIELD.of(given), TYPED.of(given), LIMIT.of(given))
-        return versioned(environ, encode(found))
+        completions = ledger.answers.suggest(FIELD.of(given), TYPED.of(given), LIMIT.of(given))
+        return versioned(environ, encode(completions))
 
     def coverage(environ: Environ, _: Given) -> Response:
         tag = tag_of(ledger.answers.recent_state().tip_hash, "coverage", "")

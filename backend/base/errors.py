@@ -16,7 +16,7 @@
     └── Damage                  stored bytes are not what they must be; writing stops
         ├── DamagedBlock        … in a block, which it names
         ├── DamagedMempool      … in the mempool; it names the file
-        │   └── NeedsRepair     … which the next process that accepts or mines puts right
+        │   └── NeedsRepair     … the next process that accepts or mines repairs it
         └── RuleViolation       a block breaks a numbered rule of `chain.block_rules`; it names both
 
 A message says what was wrong, with the value, and what to do next.

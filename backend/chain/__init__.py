@@ -2,7 +2,7 @@
 
 This package is pure: no files, no clock, no threads, no Flask, no SQLite. Time, height and
 transactions come in as arguments; bytes and values go out. It imports nothing of this project but
-`base.errors` and `base.words`, so another engine than the local miner can drive it.
+`base.errors`, `base.words` and `base.lru`, so another engine than the local miner can drive it.
 
     fields, flight       the 19 fields, and what a valid flight is
     identity             whether two records are of one flight, and whether they agree

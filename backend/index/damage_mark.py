@@ -1,6 +1,6 @@
 """Marks an index that somebody finds to be wrong, in `index/damaged`, so that it is rebuilt.
 
-A worker that meets damage cannot mend it, because only the holder of the writer lock writes. It
+A worker that meets damage cannot repair it, because only the holder of the writer lock writes. It
 leaves the name of the file and the reason in the mark. Every process then refuses that file, and
 the holder of that lock rebuilds the index (`IndexRebuilder`), which removes the mark.
 
@@ -20,7 +20,7 @@ REST = 9  # how many times as long as a rebuild the writer is left in peace afte
 
 
 def mark(path: Path, reason: str) -> bool:
-    """Mark the index file at `path` (no link) as damaged; whether that could be done.
+    """Mark the index file at `path` (no link) as damaged. Returns whether that could be done.
 
     Nothing can be noted on a medium that is read-only.
     """

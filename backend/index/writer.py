@@ -151,8 +151,8 @@ class IndexWriter:
     def _settle(self, position: Position | None) -> bool:
         """Bring the log into the file and leave notes, as `checkpoint_note` says.
 
-        Whether all could be brought there: what readers still use cannot. position: where the index
-        stands, by the connection that wrote it.
+        Returns whether all could be brought there: what readers still use cannot. position: where
+        the index stands, by the connection that wrote it.
         """
         with closing(checked_sqlite.connect(self._path)) as connection:  # which makes none anew
             self._be_synchronous(connection)

@@ -57,8 +57,8 @@ def require_blocks(folder: Path, missing: int, mined: int) -> None:
             raise DamagedMempool(no_blocks(folder, mined))
         end = f"ends at transaction {missing - 1}" if missing else "holds no transaction"
         raise DamagedMempool(
-            f"the chain {end}, but its blocks once held {mined} "
-            "transactions: the chain has lost blocks, and nothing is accepted or mined; restore it "
+            f"the chain {end}, but its blocks once held {counted(mined, 'transaction')}: "
+            "the chain has lost blocks, and nothing is accepted or mined; restore it "
             f"from a copy. If the blocks are gone for ever, run `{COMMAND} accept-loss`, "
             "which puts void entries in the places of their flights"
         )

@@ -27,7 +27,7 @@ from backend.sealing.miner_status import INDEXING_S, LOCK_NAME, Announcer
 from backend.sealing.sealer import POLL_S, Sealer
 from backend.verify.scrub import scrubbing
 
-RETRY_S = 1.0  # the pause after an error that a person may have to mend
+RETRY_S = 1.0  # the pause after an error that a person may have to repair
 
 
 class Miner:
@@ -45,7 +45,7 @@ class Miner:
         self._numbers = MinerNumbers()
         self._sealer = Sealer(settings, report, self._note_sealed)
         self._is_stopping = False
-        self._mender = IndexRebuilder(self._sealer.index.is_marked, self._rebuild_index)
+        self._rebuilder = IndexRebuilder(self._sealer.index.is_marked, self._rebuild_index)
         self._trouble = Trouble(report)  # what keeps it from sealing
         self._pause = threading.Event()  # never set
 
@@ -89,7 +89,7 @@ class Miner:
             self._lock.release()
 
     def _recover(self) -> None:
-        """Put the files right and bring the index to the tip before anything else."""
+        """Repair the files, and bring the index to the tip, before anything else."""
         while not self._is_stopping:
             with self._patiently(), self._sealer.writing(wait=False, progress=self._indexing):
                 return
@@ -108,7 +108,7 @@ class Miner:
                     missed = math.floor((time.monotonic() - due) / interval_s)
                     due += interval_s * (missed + 1)
                 self._pausing_until(due)
-            if self._mend_index():
+            if self._rebuild_if_marked():
                 self._pausing_until(due)
             self._notifier.alive()
             self._numbers.sample(self._sealer.index.rebuild_count)
@@ -169,10 +169,10 @@ class Miner:
         self._numbers.sealed(transactions, seconds)
         self._status.working()
 
-    def _mend_index(self) -> bool:
+    def _rebuild_if_marked(self) -> bool:
         """Rebuild the index if it is marked as wrong. Returns whether that was done, or tried."""
         with self._patiently():
-            if not self._mender.look():
+            if not self._rebuilder.look():
                 return False
         return True
 

@@ -65,7 +65,7 @@ class BadRowsOfBatch:
 
 @dataclass(slots=True)
 class BadRows:
-    """The bad rows of a source, as they stand there, so that they can be mended and imported.
+    """The bad rows of a source, as they stand there, so that they can be corrected and imported.
 
     count: how many. cancelled, not_arrived: how many of them are flights that were cancelled, or
     have no time of arrival for another reason. misdated: as in `source.is_misdated`. first: the

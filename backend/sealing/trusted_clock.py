@@ -22,7 +22,7 @@ from backend.base import clock
 from backend.base.errors import FlightchainError, TryLater, WriteFailed
 from backend.base.settings import Settings, variable
 from backend.base.state_file import StateFile
-from backend.base.words import Report
+from backend.base.words import Report, counted
 from backend.storage.block_store import BlockStore
 
 LEAP_MS = 24 * 60 * 60 * 1000
@@ -51,9 +51,9 @@ class Doubt:
     left_s: float
 
     def __str__(self) -> str:
-        days = (self.now_ms - self.newest_ms) // LEAP_MS
+        days = counted((self.now_ms - self.newest_ms) // LEAP_MS, "day")
         return (
-            f"{DOUBTED} {_shown(self.now_ms)}, {days} days after the newest time on record, "
+            f"{DOUBTED} {_shown(self.now_ms)}, {days} after the newest time on record, "
             f"{_shown(self.newest_ms)}, so flights are neither accepted nor sealed for "
             f"{math.ceil(self.left_s)} s; if the clock is wrong, set it; if it is right, wait, or "
             f"start with {variable('clock_wait_s')}=0"

@@ -141,7 +141,7 @@ class FrontServer(Server):
     # --- each second, and the end ------------------------------------------------------------
 
     async def on_tick(self, counter: int) -> bool:
-        """Do the work that is due; whether to stop."""
+        """Do the work that is due. Returns whether to stop."""
         if counter % TICKS_A_SECOND == 0:
             with suppress(OSError):  # on a disk that is gone; gunicorn then replaces the worker
                 self._worker.notify()

@@ -74,7 +74,7 @@ class BlockStore:
             self._open.clear()
 
     def height(self) -> int:
-        """Return height of the tip, -1 if there is no block."""
+        """Return the height of the tip, -1 if there is no block."""
         return self._seen()[1]
 
     def no_chain(self) -> TryLater:

@@ -173,7 +173,7 @@ class Receipts:
         return Entry(height, block_hash, engine_height, proposer, b"", ())
 
     def check(self) -> int:
-        """Hold every entry against its block; how many there are.
+        """Compare every entry with its block. Returns how many entries there are.
 
         Raises Damage that names the first block whose entry is missing or does not fit.
         """

@@ -273,7 +273,7 @@ def _damaged(height: int, problem: str) -> DamagedBlock:
 
 
 def _take_in_the_rest(blocks: Path, places: list[Place], pending: Pending) -> _Rest | None:
-    """Add the blocks that follow `places`; what does not continue the chain, if anything."""
+    """Add the blocks that follow `places`. Returns what does not continue the chain, if any."""
     file, offset = (places[-1].file, places[-1].end) if places else (0, 0)
     behind = [first for first in _block_files(blocks) if first >= file]
     for index, first in enumerate(behind):
@@ -288,7 +288,7 @@ def _take_in_the_rest(blocks: Path, places: list[Place], pending: Pending) -> _R
 def _take_in_file(
     path: Path, first: int, start: int, places: list[Place], pending: Pending
 ) -> _Bad | None:
-    """Add the blocks of one file from offset `start` on; what ends them early, if anything."""
+    """Add the blocks of a file from offset `start` on. Returns what ends them early, if any."""
     if start == 0 and first != len(places):
         return _Bad(0, f"{path.name} does not start with block {len(places)}", is_whole=True)
     for block in _walk(path, first, start):
@@ -378,7 +378,7 @@ def _valid_after(path: Path, offset: int) -> bool:
 
 
 def _repair(blocks: Path, places: list[Place], known: int, rest: _Rest | None) -> list[str]:
-    """Cut off what is no block, and sync the blocks behind the `known` ones; what was done."""
+    """Cut off what is no block, and sync the blocks behind the `known` ones. Returns messages."""
     messages: list[str] = []
     if rest is not None:
         messages = [_cut_off(rest.path, rest.bad), *map(_set_aside, rest.later)]

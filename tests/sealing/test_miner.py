@@ -556,7 +556,7 @@ def test_what_keeps_damaging_the_index_gets_a_tenth_of_the_time(
     monkeypatch.setattr(IndexFollower, "is_marked", lambda self: True)
     miner = Miner(settings_for(tmp_path), print)
     for _ in range(60):
-        miner._mend_index()
+        miner._rebuild_if_marked()
         now += 1
     assert mended_at == [1000, 1020, 1040, 1060]
 

@@ -236,6 +236,7 @@ def test_a_doubt_says_what_it_knows_and_what_to_do_whatever_the_clock_says(ms: i
     assert "2027-01-15 08:00 UTC" in message
     assert "for 97 s" in message
     assert "FLIGHTCHAIN_CLOCK_WAIT_S=0" in message
+    assert " 1 day after " in str(Doubt(TODAY_MS + DAY_MS, TODAY_MS, 1.0))
 
 
 # --- who writes ----------------------------------------------------------------------------------

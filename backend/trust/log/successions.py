@@ -141,10 +141,10 @@ def notes_in_proof(path: Path) -> list[str]:
 
 
 def rebuild_successions(folder: Path, key: SecretKey, texts: Iterable[str]) -> int:
-    """Write the successions that lead to `key`, from `texts` and those in `folder`; how many.
+    """Write the successions that lead to `key`, from `texts` and those in `folder`.
 
-    Only the process that holds the lock for writing may call it. Raises InvalidInput if they do
-    not lead to the key, WriteFailed.
+    Returns how many there are. Only the process that holds the lock for writing may call it. Raises
+    InvalidInput if they do not lead to the key, WriteFailed.
     """
     try:
         texts = [*texts, *successions_in(folder)]
