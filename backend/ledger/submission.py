@@ -99,7 +99,7 @@ class Submitter:
         """
         offer = Offer(flights, key, durable)
         accepted = self._accept_new(offer) if skips else self.accept(offer)
-        records = accepted.records if skips else self._others(accepted)
+        records = self._others(accepted, with_own=skips)
         comparison = self._compared(flights, records)
         there = len(flights) - accepted.count - len(comparison.conflicts) if skips else 0
         known = {"already_there": there, **comparison.conflict_members()}
@@ -259,17 +259,30 @@ class Submitter:
         """Return the id of what this node accepted under a number; None while it has none."""
         return number if self._cluster is None else self._cluster.id_of(number)
 
-    def _others(self, accepted: Accepted) -> list[list[Stored]]:
-        """Return what there was of each flight's leg, without the flights that were accepted.
+    def _others(self, accepted: Accepted, *, with_own: bool = False) -> list[list[Stored]]:
+        """Return what there was of each flight's leg before the flights were accepted.
 
-        These are found, too, when a request is sent again with its key.
+        If a request is sent again with its key, there are now also these flights, and perhaps newer
+        ones. with_own: whether these flights count, too.
         """
         if not accepted.is_repeat:
             return accepted.records
         return [
-            [record for record in records if not self._is_own(record, accepted)]
+            [
+                record
+                for record in records
+                if self._is_older(record, accepted) or (with_own and self._is_own(record, accepted))
+            ]
             for records in accepted.records
         ]
+
+    def _is_older(self, record: Stored, accepted: Accepted) -> bool:
+        """Return whether a record is older than what was accepted under a key before."""
+        if record.transaction_id is None:
+            return False
+        number = accepted.first_transaction
+        first = number if record.height is None else self._id_of(number)
+        return first is None or record.transaction_id < first  # None: it is in no block yet
 
     def _is_own(self, record: Stored, accepted: Accepted) -> bool:
         """Return whether a record is of what was accepted under a key before."""

@@ -115,6 +115,7 @@ def test_a_key_gets_the_same_answer_though_everything_is_there_then(
     assert [again[name] for name in ids] == [first[name] for name in ids]
     for _ in range(3):
         seal(settings, [[], [FLIGHTS[50]]])
+    seal(settings, [batch[15:]])  # the contradictions, too
     mined = answered(client, batch, **key)
     assert (counts(mined), mined["state"]) == ([10, 6, 2], "mined")
     assert [mined[name] for name in ids] == [first[name] for name in ids]
@@ -155,6 +156,7 @@ def test_a_single_flight_is_accepted_and_the_contradiction_named(
         assert receipt(flown(AIR_TIME=None), "?dry_run=true") == [0, None]
         seal(settings, [[]])
     assert receipt(late) == [1, None]
+    assert receipt(late, **{"Idempotency-Key": "k"}) == [None, 0]  # a newer record is none
 
 
 def test_a_dry_run_counts_what_would_be_left_out(client: FlaskClient) -> None:
