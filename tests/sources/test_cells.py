@@ -257,6 +257,8 @@ def test_fifty_states_and_four_more() -> None:
         ("ISP", 12391, "Islip, NY", "New York"),
         ("SWF", 15070, "Newburgh/Poughkeepsie, NY", "New York"),
         ("MFE", 13256, "Mission/McAllen/Edinburg, TX", "Texas"),
+        ("DET", 11295, "Detroit, MI", "Michigan"),  # of the first years
+        ("ROR", 14583, "Koror, Palau", "U.S. Pacific Trust Territories and Possessions"),
         ("CVG", 11193, "Cincinnati, OH", "Kentucky"),
         ("DCA", 11278, "Washington, DC", "District of Columbia"),
         ("STT", 15024, "Charlotte Amalie, VI", "U.S. Virgin Islands"),
