@@ -253,15 +253,19 @@ def _runs_section(runs: Sequence[Mapping[str, str]], rejected: int) -> Section:
 
 def broken_thresholds(results: Results, thresholds: Sequence[str]) -> str:
     """Describe which thresholds are true of a load, or cannot be judged; "" if none is."""
-    groups = [group for group in _groups(results) if group.is_load] if thresholds else []
-    if thresholds and not groups:
+    if not thresholds:
+        return ""
+    groups = [group for group in _groups(results, with_failed=True) if group.is_load]
+    if not any(group.runs for group in groups):
         return NO_LOAD
     return "; ".join(response_times.broken(thresholds, groups))
 
 
-def _groups(results: Results) -> list[response_times.Group]:
-    is_of_files = experiment_of(results).name == OF_FILES
-    return tool_results.groups(results) if is_of_files else response_times.groups_of(results)
+def _groups(results: Results, *, with_failed: bool = False) -> list[response_times.Group]:
+    """Return the runs of each load. with_failed: as of `response_times.groups_of`."""
+    if experiment_of(results).name == OF_FILES:
+        return tool_results.groups(results)
+    return response_times.groups_of(results, with_failed=with_failed)
 
 
 def experiment_of(results: Results) -> Experiment:

@@ -7,11 +7,12 @@ Simulation, 2007, section IV.5). There is none if a section is so short that no 
 beyond its percentile. Runs that are only summed up have none until there are four.
 
 A threshold is written like `p99 > 50 ms`, `mean > 0.2 s`, `failed > 1 %` or `rate < 90 /s`. If it
-is true of any group, the report is a failure.
+is true of any load, or cannot be judged there, the report is a failure. Runs that count nowhere
+because of failed requests are judged, too: otherwise a server would pass in which many fail.
 """
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -80,12 +81,14 @@ class Times:
 class Group:
     """Holds runs of the same load. name: for people and in metrics.
 
-    is_load: they are open, or of more than one customer, so that thresholds judge them.
+    is_load: they are open, or of more than one customer, so that thresholds judge them. lost: the
+    requests of further runs, in which none succeeded.
     """
 
     name: str
     runs: Sequence[Times]
     is_load: bool = True
+    lost: int = 0
 
     def percentile_s(self, share: float) -> Interval | None:
         """Return the percentile, with its interval if there is one; None if a run lacks it."""
@@ -115,7 +118,8 @@ class Group:
 
     @property
     def failed(self) -> float:
-        return sum(run.failed for run in self.runs) / sum(run.requests for run in self.runs)
+        requests = self.lost + sum(run.requests for run in self.runs)
+        return (self.lost + sum(run.failed for run in self.runs)) / requests
 
     @property
     def rate_per_s(self) -> float:
@@ -151,7 +155,8 @@ def broken(thresholds: Sequence[str], groups: Sequence[Group]) -> Iterator[str]:
         name, sign, limit, unit = match[1], match[2], float(match[3]), match[4]
         for group in groups:
             if (measured := _value(group, name)) is None:
-                yield f"{group.name}: its files lack {name}, so {text.strip()!r} is not judged"
+                why = f"its files lack {name}" if group.runs else "none of its runs counts"
+                yield f"{group.name}: {why}, so {text.strip()!r} is not judged"
                 continue
             value = measured / _UNITS.get(unit, 0.01 if unit == "%" else 1.0)
             if value > limit if sign == ">" else value < limit:
@@ -160,8 +165,10 @@ def broken(thresholds: Sequence[str], groups: Sequence[Group]) -> Iterator[str]:
 
 
 def _value(group: Group, name: str) -> float | None:
-    if name == "failed":
+    if name == "failed" and (group.runs or group.lost):
         return group.failed
+    if not group.runs:
+        return None
     if name == "rate":
         return group.rate_per_s
     if name == "mean":
@@ -189,7 +196,8 @@ def section(groups: Sequence[Group]) -> Section:
     ]
     names = [f"p{100 * share:g} / ms" for share in SHARES]
     columns = ("Load", "Runs", "Requests", "Mean / ms", *names, "Max / ms", "Failed / %")
-    note = _SENTENCES.paragraph("note")
+    sums = any(run.quantiles for group in groups for run in group.runs)
+    note = _SENTENCES.paragraph("note", sums=sums)
     parts: list[Table | Figure] = [Table("Percentiles of response times", columns, rows, note)]
     whole = [group for group in groups if any(len(run.responses_s) for run in group.runs)]
     largest = sorted(whole, key=lambda group: -sum(run.requests for run in group.runs))
@@ -260,17 +268,31 @@ def _mean_ms(sum_s: float, count: float) -> float | None:
     return 1000 * float(sum_s / count) if count else None
 
 
-def groups_of(results: Results) -> list[Group]:
-    """Return the accepted open and closed runs of a folder, by their names without the number."""
+def groups_of(results: Results, *, with_failed: bool = False) -> list[Group]:
+    """Return the open and closed runs of a folder that count, by their names without the number.
+
+    with_failed: and those with too many failed requests, and loads of which no run counts.
+    """
     rows, made = rows_by_run(results), defaultdict[tuple[str, bool], list[Times]](list)
+    lost = Counter[tuple[str, bool]]()
     for line in judged_runs(results):
-        run, workload = line["run"], line.get("workload")
-        if line.get("accepted") != YES or workload not in {"open", "closed"}:
+        run, workload, reasons = line["run"], line.get("workload"), line.get("reasons") or ""
+        if workload not in {"open", "closed"}:
             continue
-        if times := times_of(rows[run], is_open=workload == "open"):
-            is_load = workload == "open" or len(set(map(customer_of, rows[run]))) > 1
-            made[_NUMBER.sub("", run), is_load].append(times)
-    return [Group(name, times, is_load) for (name, is_load), times in made.items()]
+        own, is_open = rows[run], workload == "open"
+        load = _NUMBER.sub("", run), is_open or len(set(map(customer_of, own))) > 1
+        times_of_load = made[load]
+        is_failed = with_failed and "failed_requests " in reasons and "interrupted " not in reasons
+        if line.get("accepted") == YES or is_failed:
+            if times := times_of(own, is_open=is_open):
+                times_of_load.append(times)
+            else:
+                lost[load] += len(own)
+    return [
+        Group(name, times, is_load, lost[name, is_load])
+        for (name, is_load), times in made.items()
+        if times or with_failed
+    ]
 
 
 def times_of(rows: Sequence[Row], *, is_open: bool) -> Times | None:

@@ -95,7 +95,9 @@ def test_a_percentile_that_a_file_does_not_tell_is_not_made_up() -> None:
     }
     table = section([group]).parts[0]
     assert isinstance(table, Table)
-    assert "stands where the file of another tool lacks the number" in table.note
+    assert "count failed requests, too; – stands where they lack a number" in table.note
+    (whole, *_) = section([Group("", [times([1.0] * 9)])]).parts
+    assert "failed" not in str(whole.note if isinstance(whole, Table) else None)
     (row,) = table.rows
     assert (row[7], row[8]) == (None, 200.0)
     (sentence,) = broken(["p99 > 9 s"], [group])
@@ -200,6 +202,42 @@ def test_a_load_is_an_open_run_or_has_several_customers(tmp_path: Path) -> None:
     groups = groups_of(results)
     assert {group.name for group in groups} == {"open", "alone-scan", "closed"}
     assert {group.name for group in groups if group.is_load} == {"open", "closed"}
+
+
+FAILED = "failed_requests 20 % of the requests, limit 1: failed requests take more or less time"
+
+
+@pytest.mark.parametrize(
+    ("statuses", "reasons", "sentences"),
+    [
+        pytest.param([200] * 5, "", [], id="it counts"),
+        pytest.param([200] * 4 + [500], FAILED, ["x: failed is 10 %, and"], id="some failed"),
+        pytest.param([500] * 5, FAILED, ["x: failed is 50 %, and"], id="all failed"),
+        pytest.param([200] * 4 + [0], f"interrupted 1 times; {FAILED}", [], id="it was stopped"),
+        pytest.param([200] * 5, "foreign_cpu 57 %", [], id="others were busy"),
+    ],
+)
+def test_failed_requests_break_a_threshold_although_their_run_does_not_count(
+    statuses: list[int], reasons: str, sentences: list[str], tmp_path: Path
+) -> None:
+    results = Results(tmp_path)
+    for run, of_run, why in (("x-1", [200] * 5, ""), ("x-2", statuses, reasons)):
+        rows = [Row(run, n, "k", n, n, None, n + 1.0, None, s, "") for n, s in enumerate(of_run)]
+        keep(results, rows)
+        with results.more("runs", JudgedLine) as table:
+            table.add(JudgedLine(run, not why, why, workload="open"))
+    found = list(broken(["failed > 1 %", "p99 > 9 s"], groups_of(results, with_failed=True)))
+    assert [text[: len(start)] for text, start in zip(found, sentences, strict=True)] == sentences
+    (reported,) = groups_of(results)
+    assert reported.failed == 0
+
+
+def test_a_load_of_which_no_run_counts_is_not_judged() -> None:
+    (sentence,) = broken(["p99 > 9 s"], [Group("x", [])])
+    assert sentence == "x: none of its runs counts, so 'p99 > 9 s' is not judged"
+    assert [*broken(["failed > 1 %"], [Group("x", [], lost=9)])] == [
+        "x: failed is 100 %, and it fails if failed > 1 %"
+    ]
 
 
 def test_a_run_in_which_all_failed_has_no_times() -> None:
