@@ -104,7 +104,9 @@ def read_k6(path: Path) -> list[ToolRun]:
     """Read `k6 --out json`.
 
     Virtual users of a closed run are always at an iteration, in which they sleep, too. If some are
-    not, they wait for an arrival, unless their number is raised.
+    not, they wait for an arrival, unless their number is raised. An arrival for which no user was
+    free is a request that failed. Each of these has a point of its own; iterations for which the
+    time was over have one together.
     """
     requests, users, busy_s, initialized = list[Request](), list[int](), 0.0, 0
     for metric, value, request in parsed(_lines(path), _k6_point):
@@ -136,6 +138,8 @@ def _k6_point(text: str) -> tuple[str, float, Request | None]:
     if line["type"] != "Point":
         return "", 0.0, None
     value = float(data["value"])
+    if metric == "dropped_iterations" and value == 1:
+        return metric, value, Request(_unix_s(data["time"]), 0.0, NO_ANSWER)
     if metric != "http_req_duration":
         return metric, value, None
     tags: Mapping[str, Any] = (data.get("tags") or {}) | (data.get("metadata") or {})
@@ -150,11 +154,15 @@ def read_jmeter(path: Path) -> list[ToolRun]:
     It is open if each thread asked once, as those of an Open Model Thread Group do: one begins for
     each arrival.
     """
+    every = [*_table(path)]
     rows = [
-        (number, row)
-        for number, row in _table(path)
-        if not row.get("responseMessage", "").startswith(TRANSACTION)
+        line for line in every if not line[1].get("responseMessage", "").startswith(TRANSACTION)
     ]
+    if every and not rows:
+        raise ResultsError(
+            "has only rows of transactions, each of several requests and pauses; let their "
+            "Transaction Controllers not generate a parent sample"
+        )
     requests = [*parsed(rows, _jmeter_request)]
     users = {request.user for request in requests}
     threads = Counter(row.get("allThreads", "") for _, row in rows)
@@ -251,6 +259,7 @@ def _aggregated(path: Path) -> list[dict[str, str]]:
 # --- forms ---------------------------------------------------------------------------------------
 
 _SUMS = "it only sums up requests, so bring a row for each:"
+_LOCUST = f"leave it out, and bring the files that end in {STATS} and {HISTORY}"
 _FORMS: Mapping[Sequence[str], Callable[[Path], list[ToolRun]] | str] = {
     (",".join(COLUMNS),): read_own,
     ("request-start", "request-duration", "status"): read_oha,
@@ -260,12 +269,15 @@ _FORMS: Mapping[Sequence[str], Callable[[Path], list[ToolRun]] | str] = {
     ('"type":"Point"',): read_k6,
     ("Request Count,Failure Count",): read_locust,
     ("Timestamp,User Count",): read_locust,
+    ("Method,Name,Error,Occurrences",): f"is Locust's list of failures; {_LOCUST}",
+    ("Count,Message,Traceback,Nodes",): f"is Locust's list of exceptions; {_LOCUST}",
     ("Running ", " test @ "): read_wrk2,
     ("Result", "Attack"): "is vegeta's binary form; bring what `vegeta encode` writes of it",
     ('"latencies"', '"status_codes"'): f"is a report of vegeta; {_SUMS} `vegeta encode`",
     ("[total, rate, throughput]",): f"is a report of vegeta; {_SUMS} `vegeta encode`",
     ("metric_name", "metric_value"): "is k6's CSV; bring --out json=FILE",
     ('"metrics"',): f"is a summary of k6; {_SUMS} --out json=FILE",
+    ('"root_group"',): f"is a summary of k6; {_SUMS} --out json=FILE",
     ("http_req_duration.", "avg="): f"is a summary of k6; {_SUMS} --out json=FILE",
     ("\x1f\ufffd\x08",): "is compressed; unpack it with gunzip",
     ("<testResults",): "is JMeter's XML; bring CSV (jmeter.save.saveservice.output_format=csv)",

@@ -236,6 +236,15 @@ SPARSE = {
     "no rows": (own([]), "has 0 requests; at least 20 are needed"),
     "failed": (oha_csv(REQUESTS).replace(",200\n", ",500\n"), "has no request that succeeded"),
     "one of two": (LOCUST["run_stats.csv"], "beside it output_stats_history.csv is missing"),
+    "Locust's failures": ("Method,Name,Error,Occurrences,First Seen\n", "failures; leave it out"),
+    "Locust's exceptions": (
+        "Count,Message,Traceback,Nodes\n",
+        "that end in _stats.csv and _st",
+    ),
+    "JMeter's parent samples": (
+        jmeter_csv(REQUESTS).replace(",OK,", f",{TRANSACTION} : 3,"),
+        "has only rows of transactions, .*; let their Transaction Controllers not generate a par",
+    ),
     "vegeta's binary form": ("\x7f\x06Result\x01\x06Attack\x01", "what `vegeta encode` writes"),
     "vegeta's report": ('{"latencies":{},"status_codes":{}}', "only sums up .* `vegeta encode`"),
     "k6's CSV": ("metric_name,timestamp,metric_value\n", "is k6's CSV; bring --out json=FILE"),
@@ -295,6 +304,18 @@ def test_an_answer_that_k6_expected_is_a_success(tmp_path: Path) -> None:
     assert all(row.succeeded for row in read_text(tmp_path, text).rows)
     text = k6_json(REQUESTS).replace('"200"', '"404"', 2)
     assert read_text(tmp_path, text).times.failed == 1
+
+
+def test_arrivals_that_k6_dropped_are_requests_that_failed(tmp_path: Path) -> None:
+    """Iterations for which the time was over are none: of these there is one point for all."""
+    dropped = [
+        {"metric": "dropped_iterations", "type": "Point", "data": {"time": moment(at), "value": n}}
+        for at, n in ((2.95, 1), (2.96, 1), (3.0, 500))
+    ]
+    lines = "".join(json.dumps(point) + "\n" for point in dropped)
+    times = read_text(tmp_path, k6_json(REQUESTS) + lines).times
+    assert (times.requests, times.failed) == (len(REQUESTS) + 2, 2)
+    assert times.mean_s == pytest.approx(read_text(tmp_path, k6_json(REQUESTS)).times.mean_s)
 
 
 def test_transactions_of_jmeter_are_no_requests(tmp_path: Path) -> None:
