@@ -122,8 +122,10 @@ def load_findings(results: Results, made: Sequence[OpenRun], steady: Sequence[St
             for line in results.lines_if_any(loads.REFUSED, loads.RefusedLine)
         ],
         unstable=_unstable(loads.accepted(made), steady),
-        rejected=_rejected(made, loads.accepted(made)),
-        why=most_common_reason(results),
+        rejected=[
+            (key, most_common_reason(results, [run.run for run in made if run.key == key]))
+            for key in _rejected(made, loads.accepted(made))
+        ],
     )
 
 
@@ -142,7 +144,7 @@ def describe_failure(
         "failure",
         made=made,
         runs=runs,
-        why=most_common_reason(results),
+        why=most_common_reason(results, [run.run for run in made]),
         unstable=[] if steady else _unstable(runs, steady),
         how=how,
     )

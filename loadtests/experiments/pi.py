@@ -60,14 +60,15 @@ def analyse(results: Results) -> Report:
         Section("Customers who ask again at once", parts=closed_parts),
         Section("The machine meanwhile", [], _over_time(machine)),
     ]
+    rejected = {pair: run for pair, run in every.items() if not run.is_accepted}
     findings = SENTENCES(
         "findings",
         service=SENTENCES.paragraph("service", facts=facts),
         steady=steady,
         left_out=measuring.left_out(keys, manifest.get("loads", ())) if is_over else (),
         changes=_changes(made, every),
-        rejected=[f"{kind} by {engine}" for kind, engine in every.keys() - runs.keys()],
-        why=most_common_reason(results),
+        rejected=[f"{kind} by {engine}" for kind, engine in rejected],
+        why=most_common_reason(results, [run.line.run for run in rejected.values()]),
         percent=percent,
     )
     others = open_workload.load_findings(results, made, steady)
@@ -81,7 +82,7 @@ def analyse(results: Results) -> Report:
 
 
 def _closed_findings(points: Sequence[Closed]) -> list[str]:
-    """Say of closed runs of several customers how far they are from mean value analysis."""
+    """Say of closed runs of several customers how far they are from simulated workers."""
     several = [point for point in points if point.line.customers > 1]
     return SENTENCES(
         "closed_findings",

@@ -57,9 +57,11 @@ def reasons_by_run(results: Results) -> Mapping[str, str]:
     return {line["run"]: line["reasons"] for line in judged_runs(results)}
 
 
-def most_common_reason(results: Results) -> str:
-    """Return the words of the rule that rejected most runs; "" if none was rejected."""
-    reasons = chain.from_iterable(text.split("; ") for text in reasons_by_run(results).values())
+def most_common_reason(results: Results, runs: Iterable[str] | None = None) -> str:
+    """Return the words of the rule that rejected most of these runs, or of all; "" if none was."""
+    by_run = reasons_by_run(results)
+    texts = by_run.values() if runs is None else [by_run.get(run, "") for run in runs]
+    reasons = chain.from_iterable(text.split("; ") for text in texts)
     words = Counter(reason.partition(": ")[2] for reason in reasons if reason)
     return words.most_common(1)[0][0] if words else ""
 
