@@ -2,11 +2,13 @@
 
 With one customer nobody waits. The part of that time that the service does not report is on the
 way, and keeps no worker from serving others. Mean value analysis predicts from that the throughput
-of N customers; and as served: with the mean time in the handler of that run itself, so that a
-machine which changed its speed is not taken for an error of the model.
+of N customers, for exponential times. It is judged by a simulation of as many workers, as served:
+with the times in the handler of that run itself, so that neither regular times nor a machine which
+changed its speed are taken for an error of the model.
 
 The highest throughput is L, from which the rates of open runs come: with several workers it is not
-1/E[S], and not known to be that times their number.
+1/E[S], and not known to be that times their number. There are customers enough to keep all workers
+busy, although some of their requests are on the way.
 """
 
 from collections.abc import Sequence
@@ -24,7 +26,7 @@ from loadtests.generation.run import judge_run
 from loadtests.lab.experiment import Run
 from loadtests.lab.repeated import recorded_runs, rows_by_run, unused_name
 from loadtests.lab.results import Line, Results
-from loadtests.models import mva
+from loadtests.models import mva, replay
 from loadtests.models.estimates import BATCHES, Interval, Verdict, batch_means, verdict
 from loadtests.models.laws import DELAY, Station
 from loadtests.processes import ProgramFailed
@@ -32,6 +34,7 @@ from loadtests.processes import ProgramFailed
 CLOSED = "closed"
 LEAST_ANSWERS = 2 * BATCHES
 CUSTOMERS, FEW_CUSTOMERS = (1, 2, 4, 8), (1, 4)
+MOST_CUSTOMERS = 64
 CLOSED_S = 4.0
 SLOW_S = 0.1  # E[S] from which there are few numbers of customers
 
@@ -63,20 +66,21 @@ class Closed:
     @property
     def predicted(self) -> mva.Solution:
         """Return the prediction by mean value analysis from one customer."""
-        return self._solved(self.line.service_time_s - self.line.network_s)
-
-    @property
-    def served_per_s(self) -> float:
-        """Return the throughput by mean value analysis as served, in 1/s."""
-        times_s = [row.service_s for row in self.window.rows if row.service_s is not None]
-        solution = self._solved(fmean(times_s)) if times_s else self.predicted
-        return solution.throughput_per_s
-
-    def _solved(self, busy_s: float) -> mva.Solution:
-        """Solve the network of the workers, busy for so long, and of the way to them."""
+        busy_s = self.line.service_time_s - self.line.network_s
         workers = Station("workers", busy_s, self.line.servers)
         network = Station("network", self.line.network_s, DELAY)
         return mva.solve([workers, network], self.line.customers)[-1]
+
+    @property
+    def served_per_s(self) -> float:
+        """Return the throughput of as many simulated workers as served, in 1/s."""
+        customers, network_s = self.line.customers, self.line.network_s
+        times_s = [row.service_s for row in self.window.rows if row.service_s is not None]
+        if len(times_s) <= customers:
+            return self.predicted.throughput_per_s
+        begun_s, ways_s = [0.0] * customers, [[network_s] * len(times_s)] * customers
+        responses_s = replay.closed(begun_s, ways_s, times_s, self.line.servers)
+        return customers / (network_s + fmean(responses_s[customers:]))  # without their start
 
     @property
     def difference(self) -> Interval:
@@ -118,11 +122,11 @@ def saturated(run: Run, subject: Measured, server: str, before: Calibration) -> 
     """Make the closed runs that the results lack. Returns L·E[S], by all of them.
 
     That is how many requests are served at once when all workers are busy. before: the calibration
-    from which the lengths of runs come.
+    from which the numbers of customers and the lengths of runs come.
     """
     results = run.results
     made = {line.customers for line in _lines(results, server)}
-    for customers in FEW_CUSTOMERS if before.mean_s > SLOW_S else CUSTOMERS:
+    for customers in numbers_of_customers(subject.queue.servers, before):
         if customers not in made:
             _measure(run, subject, server, customers, before)
     rows = rows_by_run(results)
@@ -132,6 +136,17 @@ def saturated(run: Run, subject: Measured, server: str, before: Calibration) -> 
         if (x := throughput_per_s(rows[line.run])) is not None
     ]
     return max(xs_per_s, default=1 / before.mean_s) * before.mean_s
+
+
+def numbers_of_customers(workers: int, alone: Calibration) -> list[int]:
+    """Return the numbers of customers of closed runs.
+
+    The last is twice as many as keep all workers busy while others are on the way, or more.
+    """
+    numbers = FEW_CUSTOMERS if alone.mean_s > SLOW_S else CUSTOMERS
+    busy = 1 - max(0.0, alone.overhead_s or 0.0) / alone.mean_s
+    enough = round(min(2 * workers / busy, MOST_CUSTOMERS)) if busy > 0 else MOST_CUSTOMERS
+    return sorted({*numbers, max(enough, *numbers)})
 
 
 def _lines(results: Results, server: str) -> list[ClosedLine]:

@@ -43,9 +43,13 @@ from loadtests.lab.service_facts import ServiceFacts, numbers
 from loadtests.models.estimates import LEAST_VALUES, REPLICATIONS
 from loadtests.processes import ProgramFailed, Site
 from loadtests.questions import FEW_BLOCKS, KINDS, Question, drawn, sample
+from loadtests.servers.service import ENDLESS_QUEUE
 
 SENTENCES = Sentences("pi")
-WANTED = ("FLIGHTCHAIN_WORKERS=1", "FLIGHTCHAIN_ANSWER_CACHE_BYTES=0")
+WANTED = (
+    *("FLIGHTCHAIN_WORKERS=1", "FLIGHTCHAIN_ANSWER_CACHE_BYTES=0"),
+    f"FLIGHTCHAIN_LANE_QUEUE={ENDLESS_QUEUE}",  # else scans are refused where many wait
+)
 UNIT = "flightchain-backend"
 _ADDED = f"/run/systemd/system/{UNIT}.service.d/zz-lab"  # which is gone when the machine restarts
 _RESTART = f"systemctl daemon-reload; systemctl restart {UNIT}"
@@ -166,6 +170,8 @@ def measure(run: Run) -> None:
     with setting_up, _watched(run.results, site):
         facts = ServiceFacts.ask(site)
         run.say(SENTENCES.paragraph("service", facts=facts))
+        for before in run.results.lines_if_any(loads.SERVICE_FACTS, ServiceFacts)[:1]:
+            _require_same(before, facts)
         with run.results.more(loads.SERVICE_FACTS, ServiceFacts) as table:
             table.add(facts)
         generator_check.check(run)
@@ -181,6 +187,16 @@ def measure(run: Run) -> None:
             until_s = time.monotonic() + EXPLORING_S + LATEST * max(group_s, _load_s(run))
             in_time = replace(run, until_s=until_s, later_s=later_s)
             measuring.measure_loads(in_time, [shortfall.load for shortfall in group], STARTS)
+
+
+def _require_same(before: ServiceFacts, now: ServiceFacts) -> None:
+    """Raise ProgramFailed if a measurement would go on with another service or other settings."""
+    then, today = (
+        replace(facts, answer_limit_bytes=bool(facts.answer_limit_bytes)) for facts in (before, now)
+    )
+    if then != today:
+        service = SENTENCES.paragraph("service", facts=before)
+        raise ProgramFailed(SENTENCES.paragraph("changed", service=service))
 
 
 # --- one customer ----------------------------------------------------------------------------

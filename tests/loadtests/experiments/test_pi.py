@@ -1,9 +1,10 @@
 """A Pi over the network: what fits into its time, how it is set up, and all of it in miniature."""
 
 import os
+import re
 import socket
 from collections.abc import Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from functools import partial
 from http.server import ThreadingHTTPServer
@@ -170,7 +171,7 @@ def test_too_few_questions_are_told_before_anything_is_measured(
     assert not measuring.advice(Site("http://pi"), "")
     monkeypatch.setattr(ServiceFacts, "ask", lambda site: ServiceFacts("1.1.0", 2, 4, "a Pi", 0))
     (advice,) = measuring.advice(Site("http://pi"), "")
-    assert "set FLIGHTCHAIN_WORKERS=1 and FLIGHTCHAIN_ANSWER_CACHE_BYTES=0 and start" in advice
+    assert f"set {' and '.join(measuring.WANTED)} and start the service again" in advice
     assert not measuring.advice(Site("http://pi"), "pi@pi")
     monkeypatch.setattr(measuring, "sample", lambda *_: flights[:1])
     with pytest.raises(ProgramFailed, match=r"only \d+ different questions of the kind"):
@@ -242,7 +243,8 @@ class TestSettings:
             assert file.name > "hardening.conf"  # whose settings come first, and are replaced
             section, _, path = file.read_text().partition("\nEnvironmentFile=")
             assert section == "[Service]"
-            set_there = "FLIGHTCHAIN_WORKERS=1\nFLIGHTCHAIN_ANSWER_CACHE_BYTES=0\n"
+            names = ("WORKERS=1", "ANSWER_CACHE_BYTES=0", "LANE_QUEUE=100000")
+            set_there = "".join(f"FLIGHTCHAIN_{name}\n" for name in names)
             assert Path(path.strip()).read_text() == set_there
             commands = (ssh / "commands").read_text()
             raise KeyboardInterrupt
@@ -375,22 +377,51 @@ class TestClosed:
             for at_s in [start_s * who + took_s * n]
         ]
 
-    def test_one_customer_predicts_it_and_the_time_in_the_handler_how_it_was_served(self) -> None:
+    def test_one_customer_predicts_it_and_times_in_the_handler_how_it_was_served(self) -> None:
         rows = self.rows(0.08)
         x = pi_closed.throughput_per_s(rows)
         assert x is not None
         assert x.estimate == pytest.approx(4 / 0.08, rel=0.1)
         point = Closed(self.LINE, closed_window(rows), x)
         network = Station("network", 0.005, DELAY)
-        for busy_s, per_s in (
-            (0.02, point.predicted.throughput_per_s),
-            (0.03, point.served_per_s),
-        ):
-            (*_, solved) = mva.solve([network, Station("workers", busy_s, 2)], 4)
-            assert per_s == pytest.approx(solved.throughput_per_s)
+        (*_, solved) = mva.solve([network, Station("workers", 0.02, 2)], 4)
+        assert point.predicted.throughput_per_s == pytest.approx(solved.throughput_per_s)
+        assert point.served_per_s == pytest.approx(2 / 0.03)  # two workers, always busy
         for factor, verdict in ((1.0, Verdict.AGREES), (1.1, Verdict.DISAGREES)):
             x = Interval(factor * point.served_per_s, 0.0, 20)
             assert replace(point, throughput_per_s=x).verdict is verdict
+
+    def test_regular_times_are_no_error_of_the_forecast(self) -> None:
+        """Two customers who are on the way for as long as they are served never meet."""
+        line = replace(self.LINE, customers=2, servers=1, service_time_s=0.02, network_s=0.01)
+        rows = [
+            Row("c", closed_index(who, n), "k", at_s, at_s, None, at_s + 0.02, 0.01, 200, "")
+            for n in range(40)
+            for who in range(2)
+            for at_s in [0.02 * n + 0.01 * who]
+        ]
+        x = pi_closed.throughput_per_s(rows)
+        assert x is not None
+        point = Closed(line, closed_window(rows), x)
+        assert point.verdict is Verdict.AGREES
+        assert x.estimate > 1.2 * point.predicted.throughput_per_s
+
+    @pytest.mark.parametrize(
+        ("workers", "mean_s", "network_s", "numbers"),
+        [
+            pytest.param(1, 0.004, 0.001, [1, 2, 4, 8], id="a Pi by cable"),
+            pytest.param(2, 0.3, 0.002, [1, 4], id="slow scans"),
+            pytest.param(4, 0.3, 0.002, [1, 4, 8], id="slow scans, more workers"),
+            pytest.param(2, 0.012, 0.008, [1, 2, 4, 8, 12], id="a Pi by radio"),
+            pytest.param(2, 0.01, 0.0101, [1, 2, 4, 8, 64], id="nothing but a network"),
+            pytest.param(2, 0.01, None, [1, 2, 4, 8], id="it does not say"),
+        ],
+    )
+    def test_there_are_customers_enough_to_keep_all_workers_busy(
+        self, workers: int, mean_s: float, network_s: float | None, numbers: list[int]
+    ) -> None:
+        alone = Calibration("c", 9, mean_s, 0.0, network_s)
+        assert pi_closed.numbers_of_customers(workers, alone) == numbers
 
     def test_a_server_that_dies_meanwhile_is_named(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -507,6 +538,27 @@ class TestReport:
         assert report.failure.startswith("No forecast is decided: M/G/1 has no steady state")
         assert report.failure in report.conclusion
 
+    def test_a_reason_is_that_of_the_runs_that_it_is_told_of(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Most runs were rejected for other programs, but not those at 0.8 of L, nor one alone."""
+        late = [a_run(0.3, seed=n, server=ELSEWHERE, counts=False) for n in range(3)]
+        failed = [a_run(0.8, seed=n, server=ELSEWHERE, counts=False) for n in (3, 4)]
+        alone = replace(_run(0.02), is_accepted=False, line=replace(LINE, run="alone-1"))
+        reasons = {run.run: "foreign_cpu 57 %, limit 10: others took it" for run in late}
+        reasons |= {run.run: "failed_requests 9 %, limit 1: they take less" for run in failed}
+        reasons["alone-1"] = "client_cpu 80 %, limit 70: it was near its own limit"
+        lines = [f'{run},no,"{why}"' for run, why in reasons.items()]
+        (tmp_path / "one").mkdir()
+        (tmp_path / "one/runs.csv").write_text("\n".join(["run,accepted,reasons", *lines, ""]))
+        other = {("flight_counter", "scan"): alone}
+        report = self.made_up(tmp_path / "one", monkeypatch, *late, *failed, other=other)
+        text = "\n".join(report.findings)
+        assert re.search(r"0\.3 of L, rankings, .* mostly that others took it\.", text)
+        assert re.search(r"0\.8 of L, rankings, .* mostly that they take less\.", text)
+        assert "by scan do not count, mostly because it was near its own limit." in text
+        assert "mostly because others took it" in report.failure
+
     def test_a_service_that_became_slower_is_named(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -565,7 +617,7 @@ def little_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "LEAST", {"index": 3, "scan": 2})
     monkeypatch.setattr(measuring, "SAMPLE_EVERY_S", 0.5)
     monkeypatch.setattr(measuring, "ASKED_SHARE", 1e-5)
-    for name, value in (("CUSTOMERS", (4,)), ("CLOSED_S", 0.5)):
+    for name, value in (("CUSTOMERS", (4,)), ("MOST_CUSTOMERS", 4), ("CLOSED_S", 0.5)):
         monkeypatch.setattr(pi_closed, name, value)
     plan = {Load(ELSEWHERE, STEADY, 0.2, 1, arrivals=75): 1.0}
     monkeypatch.setattr(measuring, "planned", lambda run: plan)
@@ -606,6 +658,32 @@ def test_one_customer_asks_again_what_does_not_count_although_no_load_is_missing
     options = Options(host=f"http://127.0.0.1:{free_port()}")
     measuring.measure(Run(options, results, tmp_path, lambda text: None))
     assert asked == [f"alone-scan-{kind}-1" for kind in KINDS]
+
+
+@pytest.mark.parametrize(
+    ("now", "goes_on"),
+    [
+        pytest.param(("1.1.0", 2, 4, "a Pi", 12e6), True, id="not all its workers were up"),
+        pytest.param(("1.1.0", 2, 4, "a Pi", 0), False, id="without a cache"),
+        pytest.param(("1.1.0", 1, 4, "a Pi", 24e6), False, id="fewer workers"),
+        pytest.param(("1.2.0", 2, 4, "a Pi", 24e6), False, id="another release"),
+    ],
+)
+def test_a_measurement_goes_on_with_the_same_service_alone(
+    now: tuple[Any, ...], goes_on: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    results, begun = results_of("pi", tmp_path), list[str]()
+    with results.table("service", ServiceFacts) as table:
+        table.add(ServiceFacts("1.1.0", 2, 4, "a Pi", 24e6))
+    monkeypatch.setattr(ServiceFacts, "ask", lambda site: ServiceFacts(*now))
+    monkeypatch.setattr(generator_check, "check", lambda run: begun.append("check"))
+    monkeypatch.setattr(measuring, "ask_alone", lambda run, site: None)
+    monkeypatch.setattr(measuring, "planned", lambda run: {})
+    run = Run(Options(host=f"http://127.0.0.1:{free_port()}"), results, tmp_path, lambda text: None)
+    refused = pytest.raises(ProgramFailed, match=r"as it was when .*: The .* with 2 workers on")
+    with nullcontext() if goes_on else refused:
+        measuring.measure(run)
+    assert begun == ["check"] * goes_on
 
 
 @pytest.mark.usefixtures("everything_counts", "little_of_everything")
