@@ -44,7 +44,7 @@ FILES = {
 
 Content = TypeVar("Content")
 
-MODES = {"real": "Real", "emulated": "Emulated", "model": "Model", "files": "From files"}
+MODES = {"real": "Real", "emulated": "Emulated", "files": "From files"}
 
 
 class Unreadable(Exception):
@@ -81,13 +81,17 @@ class Machine(msgspec.Struct, frozen=True):
 
 
 class Run(msgspec.Struct, frozen=True):
-    """Says what pages show of a run, as its manifest has it. scale: K of an emulated disk."""
+    """Says what pages show of a run, as its manifest has it. scale: K of an emulated disk.
+
+    host: of a service elsewhere, which was measured from `machine`; "" if it ran there, too.
+    """
 
     experiment: str
     title: str = ""
     mode: str = ""
     scale: float | None = None
     state: str = ""
+    host: str = ""
     quick: bool = False  # everything was run once and briefly, which proves nothing
     started: datetime | None = None
     ended: datetime | None = None
@@ -124,6 +128,11 @@ class Result:
         return self.summary.conclusion or next(iter(self.summary.findings), "")
 
     @property
+    def findings(self) -> list[str]:
+        """What it comes to, and then the other findings."""
+        return list(filter(None, dict.fromkeys((self.conclusion, *self.summary.findings))))
+
+    @property
     def mode(self) -> str:
         """The mode in words, with the scale K of an emulated disk."""
         words = MODES.get(self.run.mode, self.run.mode or "Unknown mode")
@@ -150,8 +159,12 @@ class Result:
 
     @property
     def machine(self) -> str:
+        """What was measured on; "" if nothing was measured, but files were brought."""
+        if self.run.mode == "files":
+            return ""
         cores = self.run.machine.cores
-        return ", ".join(filter(None, (self.run.machine.cpu, f"{cores} cores" if cores else "")))
+        here = ", ".join(filter(None, (self.run.machine.cpu, f"{cores} cores" if cores else "")))
+        return f"{self.run.host}, asked from {here}" if self.run.host else here
 
     @property
     def has_report(self) -> bool:
@@ -183,10 +196,12 @@ class Result:
     def facts(self) -> Iterator[tuple[str, str]]:
         """Yield the manifest as names and values; a nested value has both names."""
         for name, value in self.manifest.items():
+            is_of_generator = name == "machine" and self.run.host
+            shown = "machine of the generator" if is_of_generator else name  # as in reports
             if isinstance(value, dict):
-                yield from ((f"{name}: {part}", _fact(inner)) for part, inner in value.items())
+                yield from ((f"{shown}: {part}", _fact(inner)) for part, inner in value.items())
             else:
-                yield name, _fact(value)
+                yield shown, _fact(value)
 
     def as_json(self) -> Json:
         return {

@@ -1,6 +1,7 @@
 """The pages of the lab and the calculator over HTTP, while no backend is there."""
 
 import gzip
+import json
 import re
 from pathlib import Path
 from urllib.parse import parse_qs, urlencode, urlsplit
@@ -66,6 +67,30 @@ def test_the_list_shows_what_each_is(lab_pages: FlaskClient, lab_dirs: Dirs) -> 
     assert twin["left_out"][0]["folder"] == "half"
 
 
+def test_the_list_begins_with_what_a_result_comes_to(
+    lab_pages: FlaskClient, lab_dirs: Dirs
+) -> None:
+    folder = make_result(lab_dirs[0] / "one")
+    summary = json.loads((folder / "summary.json").read_text())
+    summary["conclusion"] = "The forecast holds at 3 of 4 loads."
+    (folder / "summary.json").write_text(json.dumps(summary))
+    page = text(lab_pages, "/lab")
+    assert page.index("The forecast holds at 3 of 4") < page.index(FINDING)
+    assert "The run was quiet" not in page  # two are enough here
+
+
+def test_a_service_elsewhere_is_not_said_to_run_on_the_machine_of_the_lab(
+    lab_pages: FlaskClient, lab_dirs: Dirs
+) -> None:
+    make_result(lab_dirs[0] / "one", experiment="pi", mode="real", host="http://pi.local:8000")
+    page = text(lab_pages, "/lab")
+    assert "on http://pi.local:8000, asked from ARM Cortex-A72, 4 cores" in page
+    page = text(lab_pages, "/lab/results/one")
+    assert "machine of the generator: cpu" in page
+    make_result(lab_dirs[0] / "two", experiment="tool-results", mode="files")
+    assert text(lab_pages, "/lab").count("ARM Cortex-A72") == 1
+
+
 def test_a_result_has_findings_metrics_and_facts(lab_pages: FlaskClient, lab_dirs: Dirs) -> None:
     make_result(lab_dirs[0] / "one")
     page = text(lab_pages, "/lab/results/one")
@@ -102,7 +127,7 @@ def test_an_experiment_that_answers_no_says_so(lab_pages: FlaskClient, lab_dirs:
     (folder / "summary.json").write_text(
         '{"findings": [], "metrics": [], "failure": "the clock is too coarse"}'
     )
-    assert "The answer is no: the clock is too coarse" in text(lab_pages, "/lab/results/one")
+    assert "It failed: the clock is too coarse" in text(lab_pages, "/lab/results/one")
 
 
 def test_what_results_say_is_never_markup(lab_pages: FlaskClient, lab_dirs: Dirs) -> None:
