@@ -148,11 +148,15 @@ class AsOf:
 
 @dataclass(frozen=True, slots=True)
 class Legs:
-    """What happened to a flight number: flights with BLOCK_HEIGHT and status, such as on_time."""
+    """What happened to a flight number: flights with BLOCK_HEIGHT and status, such as on_time.
+
+    warnings: parameters whose value no flight has, with those that may be meant (`did_you_mean`).
+    """
 
     count: int
     flights: list[Json]
     as_of: AsOf
+    warnings: list[Json]
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +164,7 @@ class Averages:
     """How late flights were. Delays are in minutes, and None where there is nothing to average.
 
     groups: the same for each group, as the service tells it; empty without `group_by`.
-    distribution: of the delays at arrival; None without `distribution=True`.
+    distribution: of the delays at arrival; None without `distribution=True`. warnings: as in Legs.
     """
 
     average_delay: float | None
@@ -174,15 +178,17 @@ class Averages:
     distribution: Json | None
     groups: list[Json]
     as_of: AsOf
+    warnings: list[Json]
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """How many flights there are. groups: the same for each group; empty without `group_by`."""
+    """How many flights there are. groups, warnings: as in Averages."""
 
     count: int
     groups: list[Json]
     as_of: AsOf
+    warnings: list[Json]
 
 
 @dataclass(frozen=True, slots=True)
@@ -509,11 +515,12 @@ class Client:
         return self._asked(Count, "/flight_counter", asked, options)
 
     def _asked(self, kind: type[Made], path: str, asked: Json, options: Any) -> Made:
-        """Return an answer, the block up to which it counts, and its groups."""
+        """Return an answer with its parts that may be left out."""
         answer = self._get(path, {**asked, **options})
         as_of = _made(AsOf, _part(answer, "as_of", dict))
         groups = answer.get(f"by_{options.get('group_by')}", [])
-        return _made(kind, {"distribution": None, **answer, "groups": groups}, as_of=as_of)
+        answer = {"distribution": None, "warnings": [], **answer, "groups": groups}
+        return _made(kind, answer, as_of=as_of)
 
     # --- all flights, completions, and what there is
 
@@ -592,8 +599,8 @@ class Client:
 
     def transaction(self, transaction_id: int | str) -> Entry:
         """Return a transaction, pending or mined, by its id, or in a cluster by its `receipt`."""
-        is_id = isinstance(transaction_id, int)
-        answer = self._get(f"/transactions/{transaction_id}" if is_id else str(transaction_id))
+        name = str(transaction_id)
+        answer = self._get(name if name.startswith("/") else f"/transactions/{name}")
         is_mined = answer.get("block") is not None
         where = _part(answer, "block", dict) if is_mined else {"height": None, "hash": None}
         return _made(Entry, {**answer, **where})
@@ -603,11 +610,11 @@ class Client:
 
         accepted: its receipt, or its id. Raises StillPending after `timeout_s`.
         """
-        name: int | str | None = accepted if isinstance(accepted, int) else accepted.transaction_id
-        if isinstance(accepted, Receipt) and name is None:
-            name = accepted.receipt
+        name: object = accepted
+        if isinstance(accepted, Receipt):
+            name = accepted.receipt or accepted.transaction_id
         for _ in _polls(timeout_s):
-            if (entry := self.transaction("" if name is None else name)).state == "mined":
+            if (entry := self.transaction(str(name))).state == "mined":
                 return entry
         hint = "wait longer, or see if a miner runs: tip().next_block_at is None if not"
         raise StillPending(f"transaction {name} is not in a block; {hint}")
@@ -815,9 +822,9 @@ class _SentFile:
                 raise
 
     def close(self) -> None:
-        """Have it removed, or else the service keeps it for a day."""
+        """Have it removed; if that fails, the service does so after a day."""
         with suppress(FlightchainError):
-            self._client._send(_Request(self._where, {}, method="DELETE"))
+            self._client._sent_once(_Request(self._where, {}, method="DELETE"))
 
     def added(self, on_error: OnError, dates: Dates | None, *, is_dry: bool) -> Added:
         """Have its flights added, and return what became of them."""
@@ -923,7 +930,9 @@ def _translated(
     """Return the error of this module that an error of requests stands for."""
     lost = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
     if not isinstance(error, lost):
-        return FlightchainError(f"{url}: the request could not be sent: {error}")
+        is_http = url.lower().startswith(("http://", "https://"))
+        why = error if is_http else "the base_url must begin with http:// or https://"
+        return FlightchainError(f"{url}: the request could not be sent: {why}")
     reason = getattr(error.args[0] if error.args else None, "reason", None)
     never_sent = (requests.ConnectTimeout, requests.exceptions.SSLError)
     if isinstance(error, never_sent) or isinstance(reason, NewConnectionError):
@@ -950,7 +959,8 @@ def _problem(response: requests.Response) -> Problem:
     """Return what an answer says that is no good one."""
     body = _body(response)
     if body is None:
-        detail = f"{response.url} did not answer with JSON; is the base_url that of Flightchain?"
+        what = "is the base_url that of Flightchain's service, and not of its pages?"
+        detail = f"{response.url} did not answer with JSON; {what}"
         if "Location" in response.headers:
             detail = f"{response.url} has moved to {response.headers['Location']}; use that"
         body = {"title": response.reason, "detail": detail}

@@ -158,6 +158,18 @@ def test_who_may_not_add_a_file_knows_before_it_is_checked(
     assert errors.startswith("error: 401")
 
 
+def test_it_can_be_interrupted_while_the_file_is_checked(
+    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("flightchain_client._SentFile.report", interrupted)
+    status, output, errors = posted("--url", service.url, packed(tmp_path / "f.csv", "text"))
+    assert (status, output, errors) == (130, "", "\nstopped; nothing was posted\n")
+    assert list(service.folder.glob("import-*")) == []
+
+
 def test_percentiles_are_nearest_ranks() -> None:
     values = [float(n) for n in range(1, 11)]
     percentiles = [script.percentile(values, p) for p in (0, 10, 50, 51, 90, 91, 99, 100)]

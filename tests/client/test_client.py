@@ -81,7 +81,10 @@ def test_questions_and_proofs_take_and_give_python_types(
         None, first, last, origin=origin, destination=dest, group_by="carrier"
     )
     assert routes.flights == sum(group["flights"] for group in routes.groups) > 0
+    (warning,) = client.flight_counter("Newark", None, first, last).warnings
+    assert (warning["field"], warning["value"]) == ("ORIGIN_CITY_NAME", "Newark")
     everywhere = client.flight_counter(None, None, first, last, group_by="route")
+    assert everywhere.warnings == []
     assert sum(group["count"] for group in everywhere.groups) == everywhere.count == len(rows)
     number = int(str(rows[0]["OP_CARRIER_FL_NUM"]))
     flown = client.filter_transactions(number, first, last_day=last)
@@ -114,6 +117,7 @@ def test_blocks_and_transactions(
     entry = client.transaction(first + 1)
     assert (entry.state, entry.height, entry.hash) == ("mined", tip + 2, block.header.hash)
     assert entry.transaction == block.transactions[0]
+    assert client.transaction(str(first + 1)) == entry  # as a table of ids may have it
 
 
 def the_flights_of_days_come_page_by_page(client: Client, posted: list[Flight]) -> None:
@@ -463,6 +467,34 @@ def test_attempts_and_time_are_bounded(service: Service, limits: Json, paused: l
     assert paused == [0.5, 1.0]  # nobody waits an hour
 
 
+class Vanishing(Handler):
+    """A service that lets a file be announced, and answers nothing more."""
+
+    removals = 0
+
+    def do_POST(self) -> None:
+        if "NAME=" in self.path:
+            self.send_response(201)
+            self.end_headers()
+            self.wfile.write(b'{"IMPORT_ID": "0f"}')
+
+    def do_DELETE(self) -> None:
+        Vanishing.removals += 1
+
+
+def test_when_the_service_has_gone_a_file_is_given_up_once(
+    tmp_path: Path, paused: list[float]
+) -> None:
+    (tmp_path / "f.csv").write_text("text")
+    with (
+        served_by(Vanishing) as url,
+        Client(url, attempts=3) as client,
+        pytest.raises(Unreachable),
+    ):
+        client.add_file(tmp_path / "f.csv")
+    assert (paused, Vanishing.removals) == ([0.5, 1.0], 1)
+
+
 def test_a_day_that_no_calendar_has_is_no_time_to_wait_for(
     service: Service, paused: list[float]
 ) -> None:
@@ -493,9 +525,21 @@ def test_a_silent_service_is_given_up() -> None:
     assert caught.value.may_have_arrived
 
 
-@pytest.mark.parametrize("url", ["127.0.0.1:1", "http://", "ftp://localhost", "http://[::"])
-def test_an_address_that_is_none_is_an_error_of_ours(url: str) -> None:
-    with Client(url) as client, pytest.raises(FlightchainError, match="could not be sent"):
+LACKS_HTTP = "the request could not be sent: the base_url must begin with http:// or https://"
+
+
+@pytest.mark.parametrize(
+    ("url", "reason"),
+    [
+        ("127.0.0.1:1", LACKS_HTTP),
+        ("pi.local", LACKS_HTTP),
+        ("ftp://localhost", LACKS_HTTP),
+        ("http://", "could not be sent"),
+        ("http://[::", "could not be sent"),
+    ],
+)
+def test_an_address_that_is_none_is_an_error_of_ours(url: str, reason: str) -> None:
+    with Client(url) as client, pytest.raises(FlightchainError, match=reason):
         client.tip()
 
 
