@@ -68,9 +68,9 @@ EXAMPLES = {
 _TRIED = in_json(
     "Nothing was accepted: it was a dry run, or no row is good, or the ledger has all of them "
     "(`duplicates=skip`). `accepted` counts the flights that would be accepted. `duplicates` "
-    "counts those of which the ledger has a record that says the same, and `duplicate_of` has its "
-    "ids; `already_there` counts those that are left out for that. `understood` says what the body "
-    "was taken for.",
+    "counts those of which the ledger has a record that says the same, and `duplicate_of` has "
+    "the ids of the first hundred; `already_there` counts those that are left out for that. "
+    "`understood` says what the body was taken for.",
     "BatchTried",
 )
 ADD_BATCH = Operation(

@@ -232,14 +232,14 @@ class BatchReceipt(BatchRead, kw_only=True):
         Annotated[str, Meta(description="likewise of the last flight, if there are several")]
         | UnsetType
     ) = UNSET
-    duplicate_of: list[Duplicate]
+    duplicate_of: Annotated[list[Duplicate], Meta(description="of the first hundred duplicates")]
 
 
 class BatchTried(BatchRead, kw_only=True):
     """What would be accepted of a batch."""
 
     dry_run: bool
-    duplicate_of: list[Count]
+    duplicate_of: Annotated[list[Count], Meta(description="of the first hundred duplicates")]
 
 
 class Tried(Answer):

@@ -43,6 +43,7 @@ FETCH_MONTH = Operation(
     {202: in_json("The import has begun; `GET /months` shows the progress.", "MonthFetch")},
     parameters=(MONTH,),
     writes=True,
+    always_needs_token=True,
 )
 SHOW_MONTH = Operation(
     "show_month",

@@ -59,7 +59,8 @@ class Operation:
     name: the operationId. answers: status -> good answer. in_path: parameters in the path, named as
     there, but in capitals. errors: statuses of problems besides those that every operation may
     answer. body: media type -> request body. has_etag: whether answers have an ETag, hence 304.
-    writes: whether it may need a token. takes_key: whether it takes an Idempotency-Key.
+    writes: whether it may need a token; always_needs_token: whatever the settings are. takes_key:
+    whether it takes an Idempotency-Key.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Operation:
     body: Mapping[str, Media] = field(default_factory=dict)
     has_etag: bool = False
     writes: bool = False
+    always_needs_token: bool = False
     takes_key: bool = False
     known: Collection[str] = field(init=False)  # names of `parameters`
 

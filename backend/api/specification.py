@@ -100,8 +100,9 @@ def _operation(operation: Operation) -> Schema:
     }
     if operation.body:
         described["requestBody"] = {"required": True, "content": _content(operation.body)}
-    if operation.writes:  # with or without a token, depending on the settings
-        described["security"] = [{}, {"token": []}]
+    if operation.writes:
+        without: list[Schema] = [] if operation.always_needs_token else [{}]
+        described["security"] = [*without, {"token": []}]
     return described
 
 

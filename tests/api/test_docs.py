@@ -121,6 +121,13 @@ def test_the_commands_of_an_operation_use_its_method(page: Page) -> None:
                 assert used == {method.upper()}, command.text
 
 
+def test_whether_a_call_needs_a_token_is_said(page: Page) -> None:
+    said = {"fetch_month": "It needs a token", "add_batch": "It may need a token"}
+    for name, words in said.items():
+        assert words in page.by_id(name).words
+    assert "a token (" not in page.by_id("tip").words
+
+
 def test_whatever_the_document_says_is_text(page: Page) -> None:
     def spoiled(part: Any, key: str = "") -> Any:
         if isinstance(part, dict):

@@ -11,6 +11,7 @@ from backend.api.routes import Lane
 from backend.base.files import LOCK_PATIENCE_S
 from backend.base.settings import Settings
 from backend.chain.flight import MOST_ERRORS
+from backend.ledger.known_flights import MOST_SHOWN
 from backend.service.web_server import LONG_NICENESS, MOST_QUESTIONS, lanes_of
 from backend.serving.client_bounds import MAX_RECEIVED_BYTES, MAX_UNSENT_BYTES, SHARE
 from backend.serving.connection import (
@@ -52,6 +53,7 @@ PROMISES = {
     "how-to/add.md": [
         f"has kept `mempool.lock` for {LOCK_PATIENCE_S:g} s",
         f"An import waits up to {WORDS[int(LONGEST_WAIT_S)]} for another import",
+        f"list the {WORDS[MOST_SHOWN]}",
     ],
     "how-to/witness.md": [
         f"takes longer than {WORDS[int(ALARM_WITHIN_S)]}",
