@@ -165,7 +165,7 @@ def _empty_stage(folder: Path) -> Path:
     """
     stage = folder / layout.RESTORING_FOLDER
     paths = (path for path in folder.iterdir() if path.suffix not in {".lock", ".tmp"})
-    names = {path.name for path in paths} - {"lost+found"}
+    names = {path.name for path in paths} - {"lost+found", "README.md"}  # which a new clone has
     ours: set[str] = set()
     if unfinished_restore(folder):
         kinds = {name: kind_of(name) for name in names}

@@ -134,6 +134,13 @@ def test_it_can_be_restored_from_a_medium_that_only_reads(house: House) -> None:
     assert verify(house.restored).height == 5
 
 
+def test_it_can_be_restored_into_the_folder_of_a_new_clone(house: House) -> None:
+    house.restored.mkdir()
+    (house.restored / "README.md").touch()  # as in chain_data
+    house.restore()
+    assert verify(house.restored).height == 5
+
+
 def test_a_backup_of_the_restored_ledger_goes_on_with_the_same_backup(house: House) -> None:
     house.restore()
     moved = House(house.root)
