@@ -16,7 +16,7 @@ from backend.api.routes import Row
 from backend.api.writing import Writing
 from backend.base.day_orders import MONTH_FIRST, ORDERS
 from backend.base.errors import InvalidQuery
-from backend.ledger.file_imports import FileImports
+from backend.ledger.file_imports import MOST_NAME_CHARACTERS, FileImports
 from backend.ledger.ledger import Ledger
 from backend.questions.parameters import Choice, Given, Number, Text
 from backend.serving.environs import Environ
@@ -26,7 +26,13 @@ PART = {"application/octet-stream": Media(FILE, EXAMPLES["csv"])}
 SAYS = "`GET /imports/ID` shows the progress."
 
 IMPORT_ID = Text("IMPORT_ID", "The id that `POST /imports` answered.", "0f" * 16)
-NAME = Text("NAME", "The file's name, for messages.", "flights.csv", required=True)
+NAME = Text(
+    "NAME",
+    "The file's name, for messages.",
+    "flights.csv",
+    required=True,
+    most_characters=MOST_NAME_CHARACTERS,
+)
 SIZE = Number("SIZE", "The file's size in bytes.", "25000000", required=True, least=1)
 OFFSET = Number("OFFSET", "Where the part begins in the file, in bytes.", "0", required=True)
 DATES = Choice(

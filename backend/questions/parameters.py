@@ -140,13 +140,15 @@ class OfField(Parameter[Value]):
 
 @dataclass(frozen=True)
 class Text(Parameter[str]):
-    """A text that is checked further where it is used."""
+    """A text that is checked further where it is used, also whether it is too long."""
+
+    most_characters: int = MAX_TEXT_CHARACTERS
 
     def parse(self, text: str) -> str:
         return text
 
     def schema(self) -> Schema:
-        return self._with_default({"type": "string", "maxLength": MAX_TEXT_CHARACTERS})
+        return self._with_default({"type": "string", "maxLength": self.most_characters})
 
 
 @dataclass(frozen=True)

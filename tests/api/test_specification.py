@@ -145,6 +145,10 @@ BOUNDED = [
     if parameter["schema"]["type"] == "integer"
     for value in (parameter["schema"]["minimum"] - 1, parameter["schema"]["maximum"] + 1)
 ]
+LONG = [
+    (call, parameter) for call in OPERATIONS for parameter in call.parameters()
+    if "maxLength" in parameter["schema"]
+]  # fmt: skip
 CHOSEN = [
     (call, parameter) for call in OPERATIONS for parameter in call.parameters()
     if "enum" in parameter["schema"]
@@ -157,6 +161,15 @@ def test_a_number_beyond_its_bounds_is_refused(
 ) -> None:
     query = {**described_.examples()[0], parameter["name"]: value}
     problem(described_.ask(client, query), 400, field=parameter["name"], value=str(value))
+
+
+@each_of(("described_", "parameter"), LONG)
+def test_a_text_that_is_too_long_is_refused(
+    client: FlaskClient, described_: Described, parameter: Json
+) -> None:
+    text = "x" * (parameter["schema"]["maxLength"] + 1)
+    query = {**described_.examples()[0], parameter["name"]: text}
+    problem(described_.ask(client, query), 400, field=parameter["name"])
 
 
 @pytest.fixture(scope="module")
