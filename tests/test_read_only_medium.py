@@ -1,17 +1,23 @@
 """A chain on a medium that can only be read: looking at it and asking works, writing is refused."""
 
 import json
+import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from backend.base.clock import now_ms
+from backend.base.settings import Settings
 from backend.chain.flight import as_mapping
 from backend.mempool.idempotency_keys import IdempotencyKey
-from tests.api.processes import living
+from backend.storage.block_store import BlockStore
+from backend.trust.log.tree import HistoryTree
+from backend.verify.folder_check import FolderCheck
+from tests.api.processes import living, ran
+from tests.faults.disks import mounted as mounted_at
 from tests.faults.disks import read_only
 from tests.flights import flight, flights
 from tests.submitting import accept_in, sealing
@@ -117,6 +123,25 @@ def test_a_service_says_why_it_is_not_ready_there(medium: Path, tmp_path: Path) 
         refused = service.post()
         assert refused.status_code == 503, refused.text
         assert "Read-only file system" in refused.json()["detail"]
+
+
+def test_a_disk_that_had_errors_is_called_read_only_however_linux_marks_it(tmp_path: Path) -> None:
+    """ext4 refuses writes then; statvfs says nothing of that since Linux 6.15."""
+    image = tmp_path / "image"
+    with image.open("wb") as file:
+        file.truncate(64 * 2**20)
+    if os.geteuid() or ran("mkfs.ext4", "-q", image).returncode:
+        pytest.skip("only root may make and mount a disk")
+    with mounted_at(tmp_path / "disk", "-o", "loop", image) as disk:
+        settings = Settings(dir=str(disk / "chain"), min_free_bytes=0)
+        done = call(settings.folder, "import", "--generate", "5", FLIGHTCHAIN_MIN_FREE_BYTES=0)
+        assert done.returncode == 0, done.stderr
+        with closing(BlockStore(settings.folder)) as store:
+            check = FolderCheck(settings, store, HistoryTree(store))
+            assert check.problems() == []
+            ran("mount", "-o", "remount,abort", disk)
+            (message,) = check.problems()
+    assert f"the disk of {settings.folder} is read-only: flights are neither" in message
 
 
 def test_writing_is_refused_in_one_line(medium: Path) -> None:

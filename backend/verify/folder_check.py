@@ -11,6 +11,7 @@ import time
 from bisect import bisect_left
 from collections.abc import Iterator
 from contextlib import closing
+from errno import EROFS
 from pathlib import Path
 
 import apsw
@@ -20,6 +21,7 @@ from backend.base.files import require_free
 from backend.base.settings import Settings
 from backend.index.index_file import Position, index_path, open_to_read, position_in
 from backend.index.table_checks import IndexCheck
+from backend.mempool.mempool import LOCK_NAME as MEMPOOL_LOCK_NAME
 from backend.mempool.store import no_blocks
 from backend.mempool.watermark import Watermark
 from backend.storage.block_store import BlockStore
@@ -180,7 +182,7 @@ class FolderCheck:
     def _unwritable(self) -> Iterator[str]:
         if not self._folder.is_dir():  # then there is no chain either
             return
-        if os.statvfs(self._folder).f_flag & os.ST_RDONLY:
+        if self._is_read_only():
             yield (
                 f"the disk of {self._folder} is read-only: {WRITES_REFUSED}; see the system's log "
                 "for why, check the disk, and mount it for writing"
@@ -195,6 +197,16 @@ class FolderCheck:
                 require_free(self._folder, self._min_free_bytes)
             except TryLater as error:
                 yield f"{error}; until then {WRITES_REFUSED}"
+
+    def _is_read_only(self) -> bool:
+        """Return whether the disk refuses writes. Newer kernels do not mark one that had errors."""
+        if os.statvfs(self._folder).f_flag & os.ST_RDONLY:
+            return True
+        try:
+            os.close(os.open(self._folder / MEMPOOL_LOCK_NAME, os.O_RDWR | os.O_CLOEXEC))
+        except OSError as error:  # it may not be there yet
+            return error.errno == EROFS
+        return False
 
     def _wrong_parts(self) -> Iterator[str]:
         if self._store.height() >= 0:
