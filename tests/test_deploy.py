@@ -463,7 +463,7 @@ def test_a_disk_that_is_not_mounted_is_noticed_however_it_is_written(
 
 
 UNUSABLE = [
-    ("test -w", "the disk of {0}/chain is mounted read-only;"),
+    ("touch -c", "the disk of {0}/chain is mounted read-only;"),
     ("runuser -u flightchain -- test -x", "may not enter {0};"),
     ("runuser -u flightchain -- test -w", "may not write in {0}/chain;"),
     ("runuser -u flightchain -- ln", "the disk of {0}/chain has no symbolic links"),
