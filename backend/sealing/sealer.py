@@ -162,11 +162,15 @@ class Sealer:
     def seal_pending(self, *, empty: bool = False, only_full: bool = False) -> list[Block]:
         """Seal pending transactions, oldest first, a block at a time. Only inside `writing`.
 
+        What comes while the last block is sealed is left for the next time: else a stream of posts
+        would be sealed in blocks of a few flights, without an end.
+
         empty: seal an empty block if nothing is pending. only_full: leave transactions that do not
         fill a block. Raises TryLater as `seal` does.
         """
         sealed: list[Block] = []
-        while accepted := self.mempool.pending(MAX_TRANSACTIONS):
+        is_full = True
+        while is_full and (accepted := self.mempool.pending(MAX_TRANSACTIONS)):
             state = self._writer.state
             if accepted[0].first_transaction != state.transactions:
                 first = accepted[0].first_transaction
@@ -175,10 +179,10 @@ class Sealer:
                     f"with {state.transactions}; nothing is sealed"
                 )
             flights = [flight for part in accepted for flight in part.flights]
-            if only_full and len(flights) < MAX_TRANSACTIONS:
-                break
-            times = [repeat(part.timestamp, len(part.flights)) for part in accepted]
-            sealed += self._seal_one(flights, list(chain(*times)))
+            is_full = len(flights) == MAX_TRANSACTIONS
+            if is_full or not only_full:
+                times = [repeat(part.timestamp, len(part.flights)) for part in accepted]
+                sealed += self._seal_one(flights, list(chain(*times)))
         if empty and not sealed:
             sealed += self._seal_one([], [])
         return sealed

@@ -5,7 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from statistics import median
 
@@ -151,6 +151,21 @@ def test_what_is_pending_is_sealed_when_the_interval_is_over(tmp_path: Path) -> 
     assert on_disk(tmp_path).sizes == [3]
     assert running.messages == ["sealed block 1 with 3 transactions"]
     assert verify(tmp_path).index == "the index agrees with every block"
+
+
+def test_what_is_posted_while_a_block_is_sealed_waits_for_the_next_round(tmp_path: Path) -> None:
+    numbers = iter(range(1, 4))
+
+    def post(_transactions: int, _seconds: float) -> None:
+        for number in islice(numbers, 1):
+            accept_in(sealer.mempool, [flight(number)], now_ms())
+
+    sealer = Sealer(settings_for(tmp_path), print, post)
+    with closing(sealer), sealer.writing(wait=False):
+        accept_in(sealer.mempool, [flight(0)], now_ms())
+        for _ in range(4):
+            (block,) = sealer.seal_pending()
+            assert block.header.transaction_count == 1
 
 
 def test_a_full_block_is_sealed_at_once(tmp_path: Path) -> None:
