@@ -2,8 +2,9 @@
 
 import time
 from collections import Counter
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property, partial
 from typing import Any
 
 from frontend.backend_client import Backend
@@ -50,7 +51,8 @@ class Airport:
 class Coverage:
     """Says what a ledger covers: mined flights. first_date, last_date: None without any flights.
 
-    Airports and carriers are in the order of their flights, most first.
+    Airports and carriers are in the order of their flights, most first. months: asks which months
+    have flights, as `months_with_flights`.
     """
 
     flights: int
@@ -58,6 +60,7 @@ class Coverage:
     last_date: str | None
     carriers: tuple[Carrier, ...]
     airports: tuple[Airport, ...]
+    months: Callable[[], Sequence[str]] = field(default=tuple, compare=False)
 
     def covers(self, day: str) -> bool:
         """Return whether `day` (YYYY-MM-DD) lies between the first and last day with flights."""
@@ -146,9 +149,19 @@ def _coverage(backend: Backend) -> Coverage:
         for row in answer["carriers"]
     )
     airports = tuple(Airport(**row) for row in answer["airports"])
-    return Coverage(
+    known = Coverage(
         answer["flights"], answer["first_date"], answer["last_date"], carriers, airports
     )
+    return replace(known, months=cache(partial(months_with_flights, backend, known)))
+
+
+def months_with_flights(backend: Backend, known: Coverage) -> list[str]:
+    """Return the months in which the ledger has flights, each as `yyyy-mm`, in their order.
+
+    Raises BackendAway, Refused.
+    """
+    answer = backend.get("/flight_counter", {**all_days(known), "group_by": "month"})
+    return [group["month"] for group in answer["by_month"]]
 
 
 def _up_to(backend: Backend, known: Coverage, height: str) -> Coverage:

@@ -2,7 +2,7 @@
 
 Without files, network or clock: `vocabulary` has the English words, `names` the ledger's, `times`
 the days; `sentences` reads a text with them, `answers` says which pages answer a reading, and
-`fields` what a field of a form means and `hints` how it is filled in; `completing` makes texts that
-name something from texts that do not. `finding`, which also knows ids, heights and hashes, and
-`examples` ask the backend.
+`hints` how a field of a form is filled in; `completing` makes texts that name something from texts
+that do not. `finding`, which also knows ids, heights and hashes, `fields`, which says what a field
+of a form means, and `examples` ask the backend.
 """

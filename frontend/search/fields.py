@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Set
 from frontend.coverage import Coverage
 from frontend.errors import Refused
 from frontend.question import BOTH, CARRIER, DAY, DAYS, ENDS, NUMBER
+from frontend.search.finding import readings_with_flights
 from frontend.search.names import Place
 from frontend.search.sentences import MAX_CHARACTERS, Carriers, Reading, readings
 from frontend.search.times import Days
@@ -99,7 +100,7 @@ def _days(name: str, text: str, given: Values, known: Coverage) -> dict[str, str
 
 def _meanings(text: str, known: Coverage) -> list[Days]:
     """Return the days that a text may mean if it names nothing else: "5/6" is 6 May or 5 June."""
-    read = readings(text, known)
+    read = readings_with_flights(text, known)
     return list(dict.fromkeys(r.days for r in read if r.days and r == Reading(days=r.days)))
 
 

@@ -3,13 +3,12 @@
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
-from functools import cached_property
 from itertools import chain, islice
 from typing import Any
 
 from frontend import filters
 from frontend.backend_client import Backend, Json, by_height
-from frontend.coverage import Coverage, all_days
+from frontend.coverage import Coverage
 from frontend.errors import Refused
 from frontend.question import CARRIER, NUMBER
 from frontend.search import completing
@@ -54,6 +53,27 @@ IN_CHAIN = tuple(
         ("tip", r"()(?:the )?(?:tip|(?:newest|latest|last|current|top) block)"),
     )
 )
+
+
+def readings_with_flights(text: str, known: Coverage) -> list[Reading]:
+    """Return what `text` may say. Days without a year are in the latest one with flights.
+
+    Raises BackendAway, Refused.
+    """
+    read = latest = readings(text, known)
+    while read and (days := read[0].all_days) and _is_in_a_gap(days[0], known):
+        earlier = [month for month in known.months() if month < str(days[0].first.year)]
+        if not earlier:
+            return latest
+        read = readings(text, known, int(max(earlier)[:4]))
+    return read or latest
+
+
+def _is_in_a_gap(days: Days, known: Coverage) -> bool:
+    """Return whether days without a year are of one in which their months have no flights."""
+    first, last = str(days.first)[:7], str(days.last)[:7]
+    has_none = not (days.has_year or days.meant)
+    return has_none and not any(first <= month <= last for month in known.months())
 
 
 class Finder:
@@ -206,28 +226,7 @@ class Finder:
             yield from self._named(reading)
 
     def _read(self, text: str) -> list[Reading]:
-        """Return what `text` may say. Days without a year are in the latest one with flights."""
-        read = latest = readings(text, self._coverage)
-        while read and (days := read[0].all_days) and self._is_in_a_gap(days[0]):
-            earlier = [month for month in self._months if month < str(days[0].first.year)]
-            if not earlier:
-                return latest
-            read = readings(text, self._coverage, int(max(earlier)[:4]))
-        return read or latest
-
-    def _is_in_a_gap(self, days: Days) -> bool:
-        """Return whether days without a year are of one in which their months have no flights."""
-        first, last = str(days.first)[:7], str(days.last)[:7]
-        has_none = not (days.has_year or days.meant)
-        return has_none and not any(first <= month <= last for month in self._months)
-
-    @cached_property
-    def _months(self) -> list[str]:
-        """The months that have flights, each as `yyyy-mm`."""
-        answer = self._backend.get(
-            "/flight_counter", {**all_days(self._coverage), "group_by": "month"}
-        )
-        return [group["month"] for group in answer["by_month"]]
+        return readings_with_flights(text, self._coverage)
 
     def _numbers(self, text: str, least: int = MOST_DIGITS) -> Iterator[Lead]:
         """Yield flights whose numbers begin with the digits at the end of `text`.

@@ -1,5 +1,6 @@
 """What reports work out of answers: weekly means, busiest days, intervals, report cards."""
 
+from dataclasses import replace
 from datetime import date, timedelta
 from statistics import median
 from typing import Any
@@ -78,6 +79,17 @@ def test_of_many_months_those_of_one_year_are_offered() -> None:
         assert names[2:8] == ["2008", "2009", "2010", "2011", "2012", "2013"]
         assert names[8:10] == [f"January {year}", f"February {year}"]
         assert len(names) == 8 + 12
+
+
+def test_months_and_years_without_flights_are_not_offered() -> None:
+    has = ["2011-12", "2012-01", "2026-11"]
+    known = replace(covering("2011-12-01", "2026-11-29"), months=lambda: has)
+    names = ["December 2011", "January 2012", "November 2026"]
+    assert [name for name, *_ in offered(known)][2:] == names
+    many = [*(f"2008-{month:02}" for month in range(1, 13)), *has]
+    known = replace(known, first_date="2008-01-01", months=lambda: many)
+    names = ["2008", "2011", "2012", "2026", "November 2026"]
+    assert [name for name, *_ in offered(known)][2:] == names
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """A field of a form takes what the search takes, and it means the same there."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -39,6 +40,19 @@ def test_a_field_takes_every_form_of_a_day_that_the_search_takes(
     first, last = days
     expected = {"FL_DATE": first} | ({"FINAL_DATE": last} if first != last else {})
     assert asked(FL_DATE=text) == expected
+
+
+def test_days_without_a_year_are_the_latest_with_flights() -> None:
+    """As in the search: a flight that is added today leaves years without any before it."""
+    known = replace(KNOWN, last_date="2026-11-29", months=lambda: ["2013-01", "2013-02", "2026-11"])
+    for text, first in (
+        ("February", "2013-02-01"),
+        ("14 Feb", "2013-02-14"),
+        ("November", "2026-11-01"),
+        ("March", "2026-03-01"),  # of no year, so of the latest
+        ("February 2020", "2020-02-01"),
+    ):
+        assert dict(as_asked([("days", text)], known))["INITIAL_DATE"] == first
 
 
 def test_days_may_be_open_at_one_end() -> None:
