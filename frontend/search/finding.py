@@ -61,12 +61,16 @@ def readings_with_flights(text: str, known: Coverage) -> list[Reading]:
     Raises BackendAway, Refused.
     """
     read = latest = readings(text, known)
-    while read and (days := read[0].all_days) and _is_in_a_gap(days[0], known):
-        earlier = [month for month in known.months() if month < str(days[0].first.year)]
+    while (days := _first_days(read)) and _is_in_a_gap(days, known):
+        earlier = [month for month in known.months() if month < str(days.first.year)]
         if not earlier:
             return latest
         read = readings(text, known, int(max(earlier)[:4]))
     return read or latest
+
+
+def _first_days(read: Iterable[Reading]) -> Days | None:
+    return next((days for reading in read for days in reading.all_days), None)
 
 
 def _is_in_a_gap(days: Days, known: Coverage) -> bool:

@@ -178,16 +178,19 @@ def test_of_many_legs_the_first_are_shown(
     pages: FlaskClient, monkeypatch: pytest.MonkeyPatch, world: World
 ) -> None:
     def repeat(answer: Json) -> None:
-        answer["flights"] = [leg for leg in answer["flights"] for _ in range(60)]
-        answer["count"] *= 60
+        answer["flights"] = [leg for leg in answer["flights"] for _ in range(120)]
+        answer["count"] *= 120
 
     change_answers(monkeypatch, repeat)
-    number, day = max(keys(world), key=lambda key: len(legs_of(world, *key)))
+    number, day = max(keys(world), key=lambda key: len(carriers_of(world, *key)))
     query = f"?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
-    count = 60 * len(legs_of(world, number, day))
+    count = 120 * len(legs_of(world, number, day))
     page = source(pages, PAGE + query)
     assert len(ids_on(page)) == MOST_LEGS_SHOWN < count
     assert f"The ledger has {count:,} legs" in page
+    lead = page.partition('<p class="lead">')[2].partition("</p>")[0]
+    for carrier in carriers_of(world, number, day):  # most have no place on this page
+        assert f'href="{PAGE}{query}&OP_CARRIER_AIRLINE_ID={carrier}">{label(carrier)}<' in lead
     assert len(table(pages, f"{PAGE}.csv{query}")) == count
 
 

@@ -52,6 +52,11 @@ REFUSED = [
         '<a href="#compare-days">Days</a>: Not understood',
     ),
     (f"{COMPARE}AA&INITIAL_DATE=whenever", 'value="whenever" aria-describedby="compare-days-hint '),
+    (f"{COMPARE}Nobody&sort=cancelled", '<input type="hidden" name="sort" value="cancelled">'),
+    (
+        "/rankings?INITIAL_DATE=foo&sort=flights",
+        'type="hidden" name="sort" value="flights"',
+    ),
     (
         f"{COMPARE}Nobody&INITIAL_DATE=2015-01-02&FINAL_DATE=2015-01-08",
         'name="days" type="text" value="2015-01-02 to 2015-01-08"',

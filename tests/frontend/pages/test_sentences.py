@@ -113,6 +113,7 @@ WORDS = {
     "/departures?ORIGIN=ZZZ&hour=8": ["No flight in the ledger has the airport ZZZ."],
     "/compare?what=origin&item=LAX&item=SFO": ["There is no proof of this answer"],
     f"/blocks?hash={'0' * 64}": ["No block has that hash"],
+    "/blocks?before=0": ["No block is below that height."],
     "/blocks/0": ["Block 0 (genesis): 0 flights", "block 0 only starts the chain"],
     "/blocks/3": ["the block was sealed while no flights were pending."],
     "/blocks/4?offset=100": ['<a href="/blocks/4#transactions">Show its first flights.'],

@@ -47,6 +47,7 @@ def test_days_without_a_year_are_the_latest_with_flights() -> None:
     known = replace(KNOWN, last_date="2026-11-29", months=lambda: ["2013-01", "2013-02", "2026-11"])
     for text, first in (
         ("February", "2013-02-01"),
+        ("Jan", "2013-01-01"),  # also the code of an airport
         ("14 Feb", "2013-02-14"),
         ("November", "2026-11-01"),
         ("March", "2026-03-01"),  # of no year, so of the latest
