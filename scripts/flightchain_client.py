@@ -93,6 +93,7 @@ class Options(TypedDict, total=False):
 
     origin, destination: codes of airports. as_of: a block height, for an earlier state of the
     ledger. engine: "scan" has every block read and verified. group_by: the same for groups, too.
+    The others are those of the service, for groups, legs and exports.
     """
 
     origin: str | None
@@ -100,6 +101,13 @@ class Options(TypedDict, total=False):
     group_by: Group | None
     engine: Literal["index", "scan"]
     as_of: int | None
+    distribution: Literal[True]
+    sort: str
+    order: Literal["ascending", "descending"]
+    least_flights: int
+    offset: int
+    limit: int | None
+    cursor: int
 
 
 class Cities(Options, total=False):
@@ -963,7 +971,8 @@ def _problem(response: requests.Response) -> Problem:
         detail = f"{response.url} did not answer with JSON; {what}"
         if "Location" in response.headers:
             detail = f"{response.url} has moved to {response.headers['Location']}; use that"
-        body = {"title": response.reason, "detail": detail}
+        body = {"detail": detail}
+    body = {"title": response.reason, **body}  # which a proxy may leave out
     return Problem(response.status_code, body, _retry_after_s(response.headers.get("Retry-After")))
 
 

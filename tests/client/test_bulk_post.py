@@ -101,6 +101,8 @@ def test_it_posts_files_once(service: Service, tmp_path: Path, name: str, batch:
     status, report, errors = bulk_post(service, path, *arguments)
     assert (status, report["flights"]) == (0, 25), errors
     assert report["requests"] == (7 if batch else 25)
+    _, report, _ = bulk_post(service, path, "--batch", batch)
+    assert (report["flights"], report["there_already"], report["accepted"]) == (0, 25, {})
     assert sorted(mined(service)) == flights(25)
 
 

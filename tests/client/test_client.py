@@ -67,7 +67,7 @@ def test_questions_and_proofs_take_and_give_python_types(
     assert averages == client.average_delays(carrier, "2015-01-01", str(last), engine="scan")
     assert averages.as_of.height == client.tip().height == 1
     assert client.average_delays(carrier, first, last, as_of=0).flights == 0
-    spread = client.average_delays(carrier, first, last, distribution=True)  # type: ignore[call-arg]
+    spread = client.average_delays(carrier, first, last, distribution=True)
     bins = (spread.distribution or {})["histogram"]
     assert sum(counted["flights"] for counted in bins) == averages.arrived
 
@@ -129,7 +129,7 @@ def the_flights_of_days_come_page_by_page(client: Client, posted: list[Flight]) 
     assert [tuple(flight[name] for name in FIELD_NAMES) for flight in received] == posted
     assert [flight["TRANSACTION_ID"] for flight in received] == [*range(300)]
     assert {flight["BLOCK_HEIGHT"] for flight in received} == {1}
-    page = client.flights(first, last, limit=150, cursor=20)  # type: ignore[call-arg]
+    page = client.flights(first, last, limit=150, cursor=20)
     assert [flight["TRANSACTION_ID"] for flight in page] == [*range(20, 170)]
     row = as_mapping(posted[7])
     city, carrier = str(row["ORIGIN_CITY_NAME"]), int(str(row["OP_CARRIER_AIRLINE_ID"]))
@@ -581,6 +581,25 @@ def test_what_is_no_flightchain_is_said() -> None:
             client.tip()
         with pytest.raises(Problem, match=r"301 .* has moved to /blocks/"):
             next(client.blocks())
+
+
+class Limiting(Handler):
+    """A proxy, such as nginx, whose problems have no title."""
+
+    def do_GET(self) -> None:
+        self.send_response(429)
+        self.end_headers()
+        self.wfile.write(b'{"detail": "try again in a second"}')
+
+
+def test_a_problem_without_a_title_has_that_of_its_status() -> None:
+    with (
+        served_by(Limiting) as url,
+        Client(url, attempts=1) as client,
+        pytest.raises(Problem) as caught,
+    ):
+        client.tip()
+    assert str(caught.value) == "429 Too Many Requests: try again in a second"
 
 
 def test_a_token_is_sent_even_where_a_netrc_knows_better(
