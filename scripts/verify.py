@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Check proofs of a Flightchain ledger, with nothing but Python, and without trusting anybody.
+"""Check proofs of a Flightchain ledger with Python 3.11 or newer alone, without trusting anybody.
 
 A block's header commits to its transactions and their sums, a Merkle tree (RFC 6962) to all headers
 and a signed checkpoint (Ed25519, RFC 8032) to the tree: all checks end at a key that you trust. An
