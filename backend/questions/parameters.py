@@ -120,10 +120,11 @@ class Choice(Parameter[str]):
 class OfField(Parameter[Value]):
     """A value of the flight field named `field`; letters of a code may be small.
 
-    A blank text counts as missing.
+    A blank text counts as missing. hint: where to look for a value, after one that is none.
     """
 
     field: str = ""
+    hint: str = ""
 
     def parse(self, text: str) -> Value:
         if not text.strip():
@@ -131,7 +132,7 @@ class OfField(Parameter[Value]):
         try:
             return _VALUES[self.field][text]
         except InvalidFlight as error:
-            raise InvalidQuery(self.name, text, error.reason) from None
+            raise InvalidQuery(self.name, text, f"{error.reason}{self.hint}") from None
 
     def schema(self) -> Schema:
         """Return the schema of the stored value; `parse` takes more spellings, as `335.0`."""

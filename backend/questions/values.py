@@ -170,10 +170,13 @@ PERIOD = (
     _day("INITIAL_DATE", "First day, inclusive.", "2013-07-01"),
     _day("FINAL_DATE", "Last day, inclusive; not before INITIAL_DATE.", "2013-07-31"),
 )
-_CARRIER = _of_flights(
+_CARRIER = OfField(
     "OP_CARRIER_AIRLINE_ID",
     "DOT number of the carrier; GET /suggest?field=carrier lists them.",
     "20366",
+    required=True,
+    field="OP_CARRIER_AIRLINE_ID",
+    hint="; GET /suggest?field=carrier lists the numbers of carriers",
 )
 _CITIES = (
     _of_flights("ORIGIN_CITY_NAME", "City of departure, with its state.", "New York, NY"),

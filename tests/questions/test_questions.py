@@ -108,6 +108,11 @@ def test_every_wrong_value_of_every_parameter_is_named_with_its_reason(
         assert len(str(error)) < 400
 
 
+def test_who_names_a_carrier_by_its_code_is_told_where_its_number_is() -> None:
+    error = refused(AverageDelays, {**GOOD[AverageDelays], "OP_CARRIER_AIRLINE_ID": "UA"})
+    assert error.reason.startswith("must be a whole number; GET /suggest?field=carrier")
+
+
 @each_of(
     ("name", "value", "reason"),
     [
