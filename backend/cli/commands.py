@@ -99,7 +99,8 @@ def main() -> None:
 def token() -> None:
     """Add, list and remove tokens for writing.
 
-    Posting flights needs a token if other machines can reach the service.
+    Posting flights needs a token if other machines can reach the service, or if
+    FLIGHTCHAIN_REQUIRE_TOKEN is 1. Fetching months by POST /months always needs one.
     """
 
 
