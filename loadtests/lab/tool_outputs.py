@@ -10,7 +10,7 @@ import csv
 import json
 import os
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
@@ -18,7 +18,7 @@ from math import inf
 from pathlib import Path
 from typing import Any
 
-from loadtests.generation.rows import COLUMNS, NO_ANSWER, customer_of, read_rows
+from loadtests.generation.rows import COLUMNS, NO_ANSWER, Row, customer_of, read_rows
 from loadtests.grouping import grouped
 from loadtests.lab.response_times import Times
 from loadtests.lab.results import ResultsError
@@ -50,10 +50,21 @@ _JUDGED = {"true": 200, "false": NO_ANSWER}
 
 
 def read_own(path: Path) -> list[ToolRun]:
-    """Read `--raw` of the scenarios, which may have several runs."""
+    """Read `--raw` of the scenarios, which may have several runs.
+
+    Each command appends its run, and all may have the same name: then indexes come again.
+    """
     require_requests(len(every := read_rows(path)))
-    runs = []
-    for name, rows in grouped(every, lambda row: row.run).items():
+    runs, more, indexes = [], Counter[str](), defaultdict[str, set[int]](set)
+
+    def name_of(row: Row) -> str:
+        if row.index in indexes[row.run]:
+            more[row.run] += 1
+            indexes[row.run].clear()
+        indexes[row.run].add(row.index)
+        return f"{row.run} ({1 + more[row.run]})" if more[row.run] else row.run
+
+    for name, rows in grouped(every, name_of).items():
         is_closed = len(rows) > 1 and max(row.index for row in rows) >= 2 * len(rows)
         customers = len(set(map(customer_of, rows))) if is_closed else OPEN
         runs.append(run_of_rows(f"{path.name}:{name}", "Locust --raw", rows, customers))
@@ -191,6 +202,8 @@ STEADY = 0.8  # share of the history with the same number of users
 def read_wrk2(path: Path) -> list[ToolRun]:
     """Read what `wrk2 -L` prints: the percentiles of an HdrHistogram."""
     text = path.read_text(encoding=ENCODING)
+    if len(re.findall(r"^Running .* test @ ", text, re.MULTILINE)) > 1:
+        raise ResultsError("has several runs of wrk2; write each into a file of its own")
     corrected = "".join(text.split(_DISTRIBUTION)[:2])  # with -U another follows, which is not
     row = r"^ *([\d.]+) +([\d.]+) +(\d+) +(?:[\d.]+|inf) *$"
     lines = re.findall(row, corrected, re.MULTILINE)
@@ -246,7 +259,9 @@ def read_locust(path: Path) -> list[ToolRun]:
     count, mean_s = int(total["Request Count"]), float(total["Average Response Time"]) * MS
     duration_s = count / (float(total["Requests/s"]) or inf)
     times = _times(count, int(total["Failure Count"]), duration_s, mean_s, quantiles)
-    return [ToolRun(base, "Locust --csv", times, (), most[0])]
+    # A single user may send all arrivals of an open run, as that of open_workload.py does.
+    customers = most[0] if most[0] > 1 else UNKNOWN
+    return [ToolRun(base, "Locust --csv", times, (), customers)]
 
 
 def _aggregated(path: Path) -> list[dict[str, str]]:

@@ -205,6 +205,7 @@ SPARSE = {
         re.sub(r"Mean *= *[\d.]+", "Mean    =         -nan", WRK2),
         "and -d30s, as it leaves out the first 10 s",
     ),
+    "several runs of wrk2": (WRK2 + WRK2, "has several runs of wrk2; write each into a file of"),
     "few": (oha_csv(REQUESTS[:3]), "has 3 requests; at least 20 are needed"),
     "a clock that was set back": (
         k6_json(SET_BACK),
@@ -268,6 +269,26 @@ def test_what_holds_too_little_is_refused_in_a_sentence(name: str, tmp_path: Pat
     with pytest.raises(ResultsError, match=message) as caught:
         read(path)
     assert str(caught.value).startswith(str(path))
+
+
+def test_commands_that_append_to_one_file_made_a_run_each(tmp_path: Path) -> None:
+    """The second is longer, and answers of the third come in another order."""
+    header, *first = own(REQUESTS[:25]).splitlines()
+    second, third = (own(part).splitlines()[1:] for part in (REQUESTS, REQUESTS[:20]))
+    path = tmp_path / "rows.csv"
+    path.write_text("\n".join([header, *first, *second, third[1], third[0], *third[2:], ""]))
+    assert [(run.name, len(run.rows)) for run in read(path)] == [
+        ("rows.csv:open", 25),
+        ("rows.csv:open (2)", 30),
+        ("rows.csv:open (3)", 20),
+    ]
+
+
+def test_a_single_user_of_locust_may_have_sent_all_arrivals(tmp_path: Path) -> None:
+    for name, text in LOCUST.items():
+        (tmp_path / name).write_text(text.replace(",4,,", ",1,,"))
+    (run,) = read(tmp_path / "run_stats.csv")
+    assert run.customers == UNKNOWN
 
 
 def test_a_file_that_a_spreadsheet_wrote_is_read(tmp_path: Path) -> None:
