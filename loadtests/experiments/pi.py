@@ -6,7 +6,7 @@ report is one page: a sentence, the study's tables beside its own, figures.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from statistics import fmean
 
 from loadtests.experiments import open_workload
@@ -30,6 +30,7 @@ from loadtests.models.sample_statistics import cv_of
 from loadtests.questions import KINDS
 
 COUNTER = "flight_counter"
+MOST_BETWEEN_S = 60.0  # looks at the machine in one session
 MOST_CHANGE = 0.2  # of E[S] from the first customer to the next, that may be chance
 
 Alone = Mapping[tuple[str, str], measuring.Alone]
@@ -242,11 +243,14 @@ def _throughput(points: Sequence[Closed]) -> Figure:
 
 
 def _over_time(machine: Sequence[MachineLine]) -> list[Table | Figure]:
-    """Show how busy processor and disk were between two looks, and how warm it was."""
-    if len(machine) < 2:
+    """Show how busy processor and disk were between two looks, and how warm it was.
+
+    The time between two sessions is left out.
+    """
+    looks = [look for look in pairwise(machine) if look[1].at_s - look[0].at_s < MOST_BETWEEN_S]
+    if not looks:
         return []
-    looks = list(pairwise(machine))
-    minutes = [(later.at_s - machine[0].at_s) / 60 for _, later in looks]
+    minutes = list(accumulate((later.at_s - before.at_s) / 60 for before, later in looks))
     lines = {
         "processor busy / %": [_busy(*look, "cpu_seconds_total", look[1].cores) for look in looks],
         "disk busy / %": [_busy(*look, "disk_busy_seconds_total") for look in looks],

@@ -505,6 +505,20 @@ class TestReport:
         rows = {row[0]: row[3] for row in made.table.rows}
         assert rows == {"processor busy / %": 100, "disk busy / %": 100}
 
+    def test_the_machine_between_two_sessions_is_not_shown(self) -> None:
+        """It was idle for ten hours, and then started again, with new totals."""
+        looks = [
+            MachineLine(start_s + at_s, 2, 2.0 * at_s, None, None, 50.0, 0.0, None)
+            for start_s in (0.0, 36_000.0)
+            for at_s in (100.0, 110.0, 120.0)
+        ]
+        (made,) = pi._over_time(looks)
+        assert isinstance(made, Figure)
+        rows = {row[0]: row[1:] for row in made.table.rows}
+        assert rows["processor busy / %"] == (100, 100, 100)
+        assert made.table.note.endswith("at 0 of 4 looks.")
+        assert not pi._over_time(looks[2:4])
+
     def test_only_a_session_that_is_over_had_too_little_time(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
