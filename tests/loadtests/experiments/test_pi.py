@@ -631,7 +631,7 @@ def little_of_everything(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measuring, "LEAST", {"index": 3, "scan": 2})
     monkeypatch.setattr(measuring, "SAMPLE_EVERY_S", 0.5)
     monkeypatch.setattr(measuring, "ASKED_SHARE", 1e-5)
-    for name, value in (("CUSTOMERS", (4,)), ("MOST_CUSTOMERS", 4), ("CLOSED_S", 0.5)):
+    for name, value in (("CUSTOMERS", (4,)), ("MOST_CUSTOMERS", 4), ("CLOSED_S", 1.5)):
         monkeypatch.setattr(pi_closed, name, value)
     plan = {Load(ELSEWHERE, STEADY, 0.2, 1, arrivals=75): 1.0}
     monkeypatch.setattr(measuring, "planned", lambda run: plan)
