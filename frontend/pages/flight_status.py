@@ -117,7 +117,9 @@ class DayStatus(Answered):
     @property
     def is_covered(self) -> bool:
         """Whether the ledger has any flights on the days that are asked about."""
-        return bool(self._covered(self.day, self.question.values.get(DAYS[1], self.day)))
+        if self.days:
+            return any(day.is_covered for day in self.days if day.date == self.day)
+        return bool(self._covered(self.day, str(self.question.values[DAYS[1]])))
 
     @cached_property
     def flown(self) -> list[Day]:

@@ -17,11 +17,12 @@ LEAST_DAYS = 10  # on which a group must have flights for its days to show how m
 class Verdict:
     """The first and the last of groups in an order, in words.
 
-    count: how many were compared. alike: how many others have the value of the first, and of the
-    last. has_others: whether groups with few arrivals were left out.
+    noun: what they are compared by. count: how many were compared. alike: how many others have the
+    value of the first, and of the last. has_others: whether groups with few arrivals were left out.
     """
 
     sort: str
+    noun: str
     is_descending: bool
     first: Row
     last: Row
@@ -32,7 +33,7 @@ class Verdict:
     def __str__(self) -> str:
         first, last = self._values
         if first == last:
-            return f"All have the same {self._measure.noun} ({first}). {self.chance}".rstrip()
+            return f"All have the same {self.noun} ({first}). {self.chance}".rstrip()
         ends = ("highest", "lowest") if self.is_descending else ("lowest", "highest")
         whom = f"Of those with {FEW_ARRIVALS} arrivals or more, " if self.has_others else ""
         first, last = (
@@ -40,7 +41,7 @@ class Verdict:
             for value, others in zip((first, last), self.alike, strict=True)
         )
         return (
-            f"{whom}{self.first.name} has the {ends[0]} {self._measure.noun} ({first}), "
+            f"{whom}{self.first.name} has the {ends[0]} {self.noun} ({first}), "
             f"{self.last.name} the {ends[1]} ({last}). {self.chance}"
         ).rstrip()
 
@@ -57,7 +58,7 @@ class Verdict:
             else f"Neither is clearly better: {name}'s"
         )
         of_last = f"that of {self.last.name} is {last}"
-        return f"{lead} {self._measure.noun} is {first}, {of_last}. {self.chance}"
+        return f"{lead} {self.noun} is {first}, {of_last}. {self.chance}"
 
     @property
     def _measure(self) -> Measure:
@@ -136,11 +137,17 @@ class Verdict:
 
 
 def verdict(
-    rows: Iterable[Row], sort: str, *, is_descending: bool | None = None, has_others: bool = False
+    rows: Iterable[Row],
+    sort: str,
+    *,
+    noun: str = "",
+    is_descending: bool | None = None,
+    has_others: bool = False,
 ) -> Verdict | None:
     """Compare groups by a name of SORTS, in the order that is given, or the best first.
 
-    has_others: as in `Verdict`. None if fewer than two have flights.
+    noun, has_others: as in `Verdict`; by default that of the measure. None if fewer than two have
+    flights.
     """
     if is_descending is None:
         is_descending = not SORTS[sort].is_low_good
@@ -150,12 +157,12 @@ def verdict(
         return None
     values = [SORTS[sort].value(row) for row in ordered]
     alike = values.count(values[0]) - 1, values.count(values[-1]) - 1
-    ends = ordered[0], ordered[-1]
-    return Verdict(sort, is_descending, *ends, len(ordered), alike, has_others)
+    ends, noun = (ordered[0], ordered[-1]), noun or SORTS[sort].noun
+    return Verdict(sort, noun, is_descending, *ends, len(ordered), alike, has_others)
 
 
-def best_and_worst(rows: Iterable[Row]) -> Verdict | None:
-    """Compare the groups with arrivals enough by their punctuality."""
+def best_and_worst(rows: Iterable[Row], noun: str = "") -> Verdict | None:
+    """Compare the groups with arrivals enough by their punctuality. noun: as of `verdict`."""
     groups = list(rows)
     enough = [row for row in groups if not row.is_few]
-    return verdict(enough, PUNCTUALITY, has_others=len(enough) < len(groups))
+    return verdict(enough, PUNCTUALITY, noun=noun, has_others=len(enough) < len(groups))

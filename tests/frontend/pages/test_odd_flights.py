@@ -128,6 +128,11 @@ DIVERTED = "/filter_transactions?OP_CARRIER_FL_NUM=15&FL_DATE=2016-07-04"
 USUAL = "/departures?ORIGIN=BTV&DEST=JFK"
 REPORT_8 = "/report?OP_CARRIER_FL_NUM=8"
 STATUS_20 = "/filter_transactions?OP_CARRIER_FL_NUM=20&FL_DATE=2016-12-29"
+DISTANCE = "along the great circle from LGA to BTV"
+LGA_TO_BTV = "INITIAL_DATE=2016-06-10&FINAL_DATE=2016-06-10&ORIGIN=LGA&DEST"
+BEFORE_FLIGHT_12 = (
+    "/filter_transactions?OP_CARRIER_FL_NUM=12&FL_DATE=2010-03-02&FINAL_DATE=2016-06-10"
+)
 STATUS_13 = "/filter_transactions?OP_CARRIER_FL_NUM=13&FL_DATE=2016-06-11"
 NOT_COVERED = "/filter_transactions?OP_CARRIER_FL_NUM=8&FL_DATE=2013-05-01"
 COUNTED = "/flight_counter?ORIGIN=BTV&DEST=JFK"
@@ -200,6 +205,11 @@ COUNTED_4_JULY = "/flight_counter?ORIGIN=BTV&DEST=BOS&INITIAL_DATE=2016-07-04&FI
         ),
         (f"{COUNTED}&{JUNE}", "On 25 other days, the ledger has no flights at all."),
         (f"{COUNTED}&{JUNE}", "Thu 9 Jun 2016 – Fri 10 Jun 2016 2 Sat"),
+        (f"/route?{LGA_TO_BTV}=BTV", f"{DISTANCE}. Dep"),
+        (
+            f"/route?{LGA_TO_BTV}_CITY_NAME=Burlington%2C+VT",
+            f"{DISTANCE}, the busiest airport of Bu",
+        ),
         (COUNTED_4_JULY, "There were no flights on 1 of 2 days.</p>"),
         (COUNTED_4_JULY, "Mon 4 Jul 2016 0 Tue 5 Jul 2016 1"),
         (NOT_COVERED, "to 31 December 2016, but none at all on that day."),
@@ -226,6 +236,7 @@ def test_sentences_are_true_of_few_flights(few: FlaskClient, address: str, sente
         ("/days", BEGINS),
         (NOT_COVERED, "did not fly"),
         (NOT_COVERED, "Days before and after"),
+        (BEFORE_FLIGHT_12, "did not fly"),  # it flew on the day after
         ("/report?OP_CARRIER_FL_NUM=1", "The longest delay"),
         (REPORT_8, "By carrier"),
         ("/departures?ORIGIN=BTV&FL_DATE=2016-06-10", "few arrivals"),
