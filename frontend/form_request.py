@@ -21,10 +21,12 @@ Values = Mapping[str, str]
 Answer = TypeVar("Answer")
 
 BAD_INPUT = {400, 422}
+NO_CARRIER = "Must be the name, code or number of a carrier of this ledger."
 REWORDED = {  # beginning of a message of the backend -> what is said beside the field
     "is missing": "Please fill this in.",
     "is after FINAL_DATE": "The first day must not be after the last day.",
-    "must be a whole number; GET": "Must be the name, code or number of a carrier of this ledger.",
+    "must be a whole number; GET": NO_CARRIER,
+    "must be between 1 and 99999; GET": NO_CARRIER,
     "must be a date": "Not understood; write it as in 2013-07-31, 31 July 2013 or July 2013.",
 }
 
