@@ -9,7 +9,8 @@ from typing import IO, Any
 from flask import Flask, Request
 from werkzeug.exceptions import RequestEntityTooLarge
 
-from backend.serving.environs import Environ, body_file
+from backend.serving.body_files import body_file
+from backend.serving.environs import Environ
 
 ANY_FILE = "application/octet-stream"
 

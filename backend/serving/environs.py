@@ -1,21 +1,19 @@
 """Turns requests from ASGI into WSGI environs (PEP 3333)."""
 
 import asyncio
-import os
 import sys
 from collections.abc import Awaitable, Callable, MutableMapping
-from functools import cache, lru_cache
+from functools import lru_cache
 from io import BytesIO
-from tempfile import TemporaryFile, gettempdir
 from typing import IO, Any
 from urllib.parse import unquote_to_bytes
+
+from backend.serving.body_files import WRITTEN_BYTES
 
 STARTED = "flightchain.started"  # in the environ: when its answer was begun, by `perf_counter`
 ABANDONED = "flightchain.abandoned"  # in the environ, once the client has left: work may stop
 WAIT = "flightchain.wait"  # in the environ: the wait for a thread, as a part of Server-Timing
 
-ON_DISK = "/var/tmp"  # noqa: S108  the folder for temporary files that is never in memory
-WRITTEN_BYTES = 256 * 1024  # how much of a body goes to the disk at a time
 CONNECTION = "flightchain.connection"  # in the ASGI scope: the `Connection` of the request
 CLOSE = ("Connection", "close")  # a field of an answer after which the connection ends
 
@@ -36,22 +34,6 @@ _ALWAYS: Environ = {
     "wsgi.run_once": False,
     "wsgi.input_terminated": True,  # it ends where the body ends
 }
-
-
-def body_file(length: int, most_in_memory: int) -> IO[bytes]:
-    """Return an empty file for a body of `length` bytes: on a disk if it is longer than the most.
-
-    It has no name there, and is gone when it is closed.
-    """
-    if length <= most_in_memory:
-        return BytesIO()
-    return TemporaryFile(dir=folder_on_disk(), buffering=WRITTEN_BYTES)
-
-
-@cache
-def folder_on_disk() -> str:
-    """Return the folder for long files. Other temporary ones may be in memory, as in our units."""
-    return ON_DISK if os.access(ON_DISK, os.W_OK) else gettempdir()
 
 
 class ClientGoneError(Exception):

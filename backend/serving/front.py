@@ -21,6 +21,7 @@ from contextlib import suppress
 from io import BytesIO
 from typing import Any, NamedTuple, Protocol
 
+from backend.serving.body_files import body_file
 from backend.serving.body_stream import BodyStream
 from backend.serving.environs import (
     ABANDONED,
@@ -32,7 +33,6 @@ from backend.serving.environs import (
     Environ,
     Receive,
     Scope,
-    body_file,
     environ_of,
     receive_body,
 )

@@ -15,6 +15,7 @@ from tempfile import TemporaryFile
 from typing import IO, Any
 
 from backend.base.words import pip_install
+from backend.serving.body_files import folder_on_disk
 from backend.sources.packed import PackedFile
 from backend.sources.records import BatchReader, RecordBatch, Records, usable
 from backend.sources.source import BATCH_ROWS, Unusable
@@ -29,8 +30,6 @@ WITH_DUCKDB = ": duckdb -c \"COPY (FROM 'FILE') TO 'flights.csv'\""
 @contextmanager
 def read_columnar(file: PackedFile, start: bytes, blocks: Iterator[bytes]) -> Iterator[Records]:
     """Open the records in a file. Raises InvalidInput; `batches`, too. start: how it begins."""
-    from backend.serving.environs import folder_on_disk  # only now, because it takes long
-
     is_parquet = start.startswith(PARQUET)
     try:
         arrow: Any = import_module("pyarrow.parquet" if is_parquet else "pyarrow.ipc")

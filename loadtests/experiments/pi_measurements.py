@@ -47,7 +47,8 @@ from loadtests.servers.service import ENDLESS_QUEUE
 
 SENTENCES = Sentences("pi")
 WANTED = (
-    *("FLIGHTCHAIN_WORKERS=1", "FLIGHTCHAIN_ANSWER_CACHE_BYTES=0"),
+    "FLIGHTCHAIN_WORKERS=1",
+    "FLIGHTCHAIN_ANSWER_CACHE_BYTES=0",
     f"FLIGHTCHAIN_LANE_QUEUE={ENDLESS_QUEUE}",  # else scans are refused where many wait
 )
 UNIT = "flightchain-backend"
