@@ -326,8 +326,7 @@ def proved(head: Json, lines: Iterator[Json], roots: Roots) -> str:
     require(kind == "answer", f"proofs of the kind {kind!r} are unknown")
     answer = answer_to(head["question"], blocks, len(canonical(head["answer"])) // 300)
     require(canonical(answer) == canonical(head["answer"]), f"the answer is wrong: it is {answer}")
-    figures = {name: value for name, value in answer.items() if not isinstance(value, list)}
-    return f"in {below}, {canonical(head['question'])} has the answer {json.dumps(figures)}"
+    return f"in {below}, {canonical(head['question'])} has the answer {json.dumps(answer)}"
 
 
 def checked(path: str, key: str, witnesses: list[str]) -> tuple[Json, Roots]:
@@ -340,7 +339,7 @@ def checked(path: str, key: str, witnesses: list[str]) -> tuple[Json, Roots]:
             if note.startswith(f"flightchain key succession\n{key}\n"):
                 require(signed_at(key, note), "the old key has not signed the new one")
                 key = note.split("\n")[2]
-        origin, size, root = checkpoint_of(note := head["checkpoint"])
+        origin, size, root = checkpoint_of(note := head["checkpoint"].replace("\r\n", "\n"))
         is_signed_by_log = origin == key_of(key, "log")[0] and signed_at(key, note)
         require(is_signed_by_log, f"the checkpoint of {origin} is not signed by that key")
         times = {name: str(signed_at(name, note, "witness")) for name in witnesses}
@@ -385,8 +384,9 @@ def main() -> int:
     except OSError as e:
         verdict, files = "not read", [{"file": about, "reason": str(e).partition("] ")[2]}]
     except Exception as error:  # noqa: BLE001  whatever goes wrong, nothing is verified
-        missing = f"it has no {error}" if type(error) is KeyError else "a value is of another kind"
-        why = str(error)[:999] if isinstance(error, ValueError) else missing
+        whys = {KeyError: f"it has no {error}", UnicodeDecodeError: "not UTF-8; use curl -o, not >"}
+        other = str(error)[:999] if isinstance(error, ValueError) else "a value is of another kind"
+        why = whys.get(type(error), other)
         reason = why if type(error) is ValueError else f"it is damaged, or is not a proof: {why}"
         verdict, files = "refused", [{"file": about, "reason": reason}]
     lines = [verdict.upper(), *(f"{name}: {v}" for result in files for name, v in result.items())]

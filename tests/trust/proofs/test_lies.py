@@ -192,8 +192,11 @@ def test_what_is_wrong_is_named(judge: Judge, proofs: Proofs, tmp_path: Path) ->
     for verdict in (judge.says(path, kept=nowhere), judge.says(Path(nowhere))):
         assert (verdict["verdict"], verdict["file"].split()[-1]) == ("not read", nowhere)
         assert verdict["reason"] == f"No such file or directory: {nowhere!r}"
-    for data in (b"{}", b"\xff"):
-        assert "it is damaged, or is not a proof" in judge.of(data)["reason"]
+    assert "it is damaged, or is not a proof" in judge.of(b"{}")["reason"]
+    for data in (b"\xff", path.read_text().encode("utf-16")):
+        for verdict in (judge.of(data), judge.says(path, kept=judge.file(data, "kept"))):
+            assert "is not a proof: not UTF-8; use curl -o, not >" in verdict["reason"]
+    assert judge.of(note.read_bytes().replace(b"\n", b"\r\n"))["verdict"] == "verified"
     for data in (b"", b"[]", b"x\n"):
         assert "not a proof or checkpoint: no number of blocks" in judge.of(data)["reason"]
 
