@@ -255,7 +255,7 @@ def verified(folder: Path) -> str:
 
 def signed_wrongly(houses: Houses, folder: Path) -> str:
     """What was signed that must not be: for another ledger, or over what was signed before."""
-    signed = log_checks._signed_by_us(folder)
+    signed = log_checks.signed_by_us(folder)
     if signed is None:  # there is none, or it is damaged
         return ""
     put_there = {(house / "checkpoint").read_bytes() for house in (houses.older, houses.foreign)}

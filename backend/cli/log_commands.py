@@ -88,7 +88,10 @@ def rotate_key(settings: Settings) -> None:
             rotation = rotate(settings.folder)
     except WriteFailed as error:
         raise WriteFailed(f"{error}; `{SHOW}` shows whether the log has a new key") from error
-    say("the log has a new key, which the old key has signed; the new key is:")
+    say(
+        "the log has a new key, which the old key has signed; make a backup, and copies of log.key "
+        "and log.vkey, because those of the old key are of no use now; the new key is:"
+    )
     print_once(str(rotation.verifier), f"`{SHOW}` shows the new key")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from backend.base import files
 from backend.base.errors import Damage, NotFound
 from backend.base.words import COMMAND, counted
-from backend.storage.block_store import BlockStore
+from backend.storage.block_store import BlockStore, short_table
 from backend.storage.genesis import genesis_in
 from backend.trust.log import CHECKPOINT_NAME, KEY_NAME, SIGNED_ANEW, VERIFIER_NAME, checkpoints
 from backend.trust.log.checkpoints import Checkpoint
@@ -89,7 +89,7 @@ def lost_since_signed(folder: Path, tree: HistoryTree) -> str:
 
     A checkpoint that no key of this log has signed says nothing.
     """
-    signed = _signed_by_us(folder)
+    signed = signed_by_us(folder)
     if signed is None:
         return ""
     path = folder / CHECKPOINT_NAME
@@ -108,7 +108,7 @@ def lost_since_signed(folder: Path, tree: HistoryTree) -> str:
 
 def lost_blocks(folder: Path, size: int, evidence: str) -> str:
     """Say that the chain was longer once. size: its blocks. evidence: of how many there were."""
-    return (
+    return short_table(folder) or (
         f"the chain has lost blocks: {folder / 'blocks'} has {counted(size, 'block')}, but "
         f"{evidence}; nothing is sealed or signed: put back the newer blocks, or restore the chain "
         f"from a backup; or, if the missing blocks are gone for ever, run {GO_ON}, which continues "
@@ -118,11 +118,11 @@ def lost_blocks(folder: Path, size: int, evidence: str) -> str:
 
 def signed_size(folder: Path) -> int:
     """Return how many blocks the newest checkpoint has that this log signed; 0 without one."""
-    signed = _signed_by_us(folder)
+    signed = signed_by_us(folder)
     return 0 if signed is None else signed.size
 
 
-def _signed_by_us(folder: Path) -> Checkpoint | None:
+def signed_by_us(folder: Path) -> Checkpoint | None:
     """Return the newest checkpoint, if a key that this log has or had signed it."""
     if (newest := checkpoints.newest_in(folder)) is None:
         return None

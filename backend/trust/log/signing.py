@@ -16,7 +16,7 @@ from backend.chain.state import ChainState
 from backend.storage.block_store import BlockStore
 from backend.trust.log import CHECKPOINT_NAME, checkpoints
 from backend.trust.log.checkpoints import Checkpoint
-from backend.trust.log.log_checks import foreign_log
+from backend.trust.log.log_checks import foreign_log, signed_by_us
 from backend.trust.log.notes import is_signed
 from backend.trust.log.rotation import finish_rotation, note_predecessor
 from backend.trust.log.secret_keys import LOG, SecretKey, exposure, secret_key, write_checkpoint
@@ -52,7 +52,7 @@ class CheckpointSigner:
         checkpoint = Checkpoint(key.verifier.name, size, root)
         before, is_ours = self._signed, True
         if before is None and (newest := checkpoints.newest_in(self._folder)):
-            before, is_ours = newest[1], is_signed(newest[0], key.verifier)
+            before, is_ours = signed_by_us(self._folder), is_signed(newest[0], key.verifier)
         if before != checkpoint or not is_ours:
             self._warn_of_fork(before, checkpoint)
             write_checkpoint(self._folder, key, checkpoint)

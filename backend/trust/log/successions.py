@@ -18,7 +18,7 @@ from backend.base.state_file import StateFile
 from backend.base.words import COMMAND
 from backend.trust.log import notes
 from backend.trust.log.notes import NoteError, VerifierKey, parse_key, signed_at
-from backend.trust.log.secret_keys import SecretKey
+from backend.trust.log.secret_keys import LOG, SecretKey
 
 SUCCESSIONS_NAME = "log.successions"
 TITLE = "flightchain key succession"
@@ -26,13 +26,12 @@ MOST_BYTES = 2**24  # of the first line of a proof
 
 FILE = StateFile(SUCCESSIONS_NAME, list[str])
 
-COPY = "put back a copy (backups have one, and log.successions.old is one if it is there)"
 REMEDY = (
-    f"{COPY}, or rebuild it from kept proofs with "
-    f"`{COMMAND} log rebuild-successions PROOF…`; until then whoever trusts an older key of "
-    "this log refuses its proofs. Without a copy or a proof, move log.successions away if it "
-    "exists, and remove the lines of log.key that begin with FOLLOWS: the log keeps its key, and "
-    "whoever trusts an older one must be told"
+    "put back a copy (backups have one, and log.successions.old is one if it is there), or rebuild "
+    f"it from kept proofs with `{COMMAND} log rebuild-successions PROOF…`; until then whoever "
+    "trusts an older key of this log refuses its proofs. Without a copy or a proof, move "
+    "log.successions away if it exists, and remove the lines of log.key that begin with FOLLOWS: "
+    "the log keeps its key, and whoever trusts an older one must be told"
 )
 
 
@@ -52,9 +51,9 @@ def successions_in(folder: Path) -> list[str]:
     except FileNotFoundError:
         return []
     except OSError as error:
-        raise Damage(f"cannot read {files.reason_of(error, path, COPY)}") from error
+        raise Damage(f"cannot read {files.reason_of(error, path, REMEDY)}") from error
     except ValueError:
-        raise Damage(f"{path} is damaged: it is not a list of notes; {COPY}") from None
+        raise Damage(f"{path} is damaged: it is not a list of notes; {REMEDY}") from None
 
 
 def parsed_succession(text: str) -> Succession:
@@ -94,10 +93,21 @@ def _require_leads_to(path: Path, chain: list[Succession], key: SecretKey) -> No
     if not chain and key.follows:
         followed = f"{key.verifier} followed other keys"
         raise Damage(f"{path} is missing or empty, but {followed}; {REMEDY}")
+    _require_newest(path, chain, key)
     if chain and chain[-1].new != key.verifier:
         raise Damage(f"{path} does not lead to {key.verifier}, the key of this log; {REMEDY}")
     if missing := _missing(chain, key):
         raise Damage(f"{path} does not have the note of {', '.join(missing)}; {REMEDY}")
+
+
+def _require_newest(path: Path, successions: Iterable[Succession], key: SecretKey) -> None:
+    """Raise Damage if another key of the log has followed `key`."""
+    for succession in successions:
+        if succession.old == key.verifier:
+            raise Damage(
+                f"{path.with_name(LOG.secret)} is an older copy, because {succession.new} followed "
+                f"its key; for that one, {LOG.advice}"
+            )
 
 
 def _missing(chain: list[Succession], key: SecretKey) -> list[str]:
@@ -144,13 +154,14 @@ def rebuild_successions(folder: Path, key: SecretKey, texts: Iterable[str]) -> i
     """Write the successions that lead to `key`, from `texts` and those in `folder`.
 
     Returns how many there are. Only the process that holds the lock for writing may call it. Raises
-    InvalidInput if they do not lead to the key, WriteFailed.
+    InvalidInput if they do not lead to the key, Damage if they lead beyond it, WriteFailed.
     """
     try:
         texts = [*texts, *successions_in(folder)]
     except Damage:
         texts = list(texts)
     by_new = {str(succession.new): succession for succession in _sound(texts)}
+    _require_newest(folder / SUCCESSIONS_NAME, by_new.values(), key)
     chain: list[Succession] = []
     wanted = str(key.verifier)
     while wanted in by_new:

@@ -47,7 +47,7 @@ def ready(folder: Path) -> str:
         return "\n".join(ledger.not_ready())
 
 
-def write(folder: Path, texts: list[str]) -> None:
+def write(folder: Path, texts: object) -> None:
     (folder / NAME).write_text(json.dumps(texts))
 
 
@@ -55,13 +55,14 @@ def _forged(texts: list[str]) -> list[str]:
     return [texts[0], texts[1].replace(texts[1].split("\n")[2], texts[0].split("\n")[1])]
 
 
-HARMS: dict[str, Callable[[list[str]], list[str]]] = {
+HARMS: dict[str, Callable[[list[str]], object]] = {
     "the first is missing": lambda texts: texts[1:],
     "the newest is missing": lambda texts: texts[:1],
     "all are missing": lambda texts: [],
     "in another order": lambda texts: texts[::-1],
     "forged": _forged,
     "no note": lambda texts: ["x", *texts],
+    "no list": lambda texts: {},
 }
 
 
@@ -126,6 +127,30 @@ def test_they_are_rebuilt_from_a_proof_that_somebody_kept(folder: Path, tmp_path
     with client_of(settings_for(folder)) as client:
         (proof,) = fetched(client, "/transactions/0/proof")
     assert Judge(tmp_path, first_key).of([proof])["verdict"] == "verified"
+
+
+def test_an_older_copy_of_the_key_is_named_and_never_becomes_the_newest(
+    folder: Path, tmp_path: Path
+) -> None:
+    kept = tmp_path / "kept.json"
+    with client_of(settings_for(folder)) as client:
+        kept.write_text(json.dumps(fetched(client, "/transactions/0/proof")[0]))
+    older = tmp_path / "older"
+    shutil.copytree(folder, older, symlinks=True)
+    assert run(folder, "log", "rotate-key").exit_code == 0
+    with client_of(settings_for(folder)) as client:
+        kept.write_text(json.dumps(fetched(client, "/transactions/0/proof")[0]))
+    for name in ("log.key", "log.vkey"):
+        shutil.copy2(older / name, folder / name)
+    before = (folder / NAME).read_bytes()
+    is_older = (
+        r"log\.key is an older copy, because .* followed its key; for that one, put back a copy"
+    )
+    with pytest.raises(Damage, match=is_older):
+        verify(folder)
+    done = run(folder, "log", "rebuild-successions", str(kept))
+    assert (done.exit_code, "is an older copy" in done.output) == (1, True)
+    assert (folder / NAME).read_bytes() == before
 
 
 def test_a_rotation_is_refused_while_they_are_damaged(folder: Path) -> None:
