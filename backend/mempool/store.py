@@ -26,6 +26,7 @@ from backend.mempool.idempotency_keys import KEPT_MS, IdempotencyKey, KeyUse
 from backend.mempool.records import Accepted, Record, Unsound, sound_record
 from backend.mempool.watermark import Mark
 from backend.storage import checked_sqlite
+from backend.storage.block_store import short_table
 from backend.storage.genesis import genesis_in
 from backend.storage.layout import BLOCKS_FOLDER
 
@@ -57,7 +58,8 @@ def require_blocks(folder: Path, missing: int, mined: int) -> None:
             raise DamagedMempool(no_blocks(folder, mined))
         end = f"ends at transaction {missing - 1}" if missing else "holds no transaction"
         raise DamagedMempool(
-            f"the chain {end}, but its blocks once held {counted(mined, 'transaction')}: "
+            short_table(folder)
+            or f"the chain {end}, but its blocks once held {counted(mined, 'transaction')}: "
             "the chain has lost blocks, and nothing is accepted or mined; restore it "
             f"from a copy. If the blocks are gone for ever, run `{COMMAND} accept-loss`, "
             "which puts void entries in the places of their flights"
@@ -133,9 +135,10 @@ class Store:
         if first >= mark.next:
             first, where = self.next, "in blocks only"
         if first < mark.next:
+            end = f"ends at transaction {self.next - 1}" if self.next else "is missing or empty"
             raise NeedsRepair(
                 f"transactions {first} to {mark.next - 1} were acknowledged and are {where}: "
-                f"{self.path} ends at transaction {self.next - 1}"
+                f"{self.path} {end}"
             )
 
     def _is_open(self) -> bool:

@@ -7,6 +7,7 @@ frames; `codec.verified_block` checks them. Nothing is kept in memory but open d
 import os
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 
 from backend.base.errors import Damage, DamagedBlock, NotFound, TryLater
@@ -262,3 +263,20 @@ class BlockStore:
                     self._open.pop(next(iter(self._open)))
                 self._open[path] = opened
             return opened
+
+
+def short_table(folder: Path) -> str:
+    """Say that the block files of a chain go on where its table of heights ends; "" if not."""
+    with closing(BlockStore(folder)) as store:
+        tip = store.tip()
+    if tip is None:
+        return ""
+    height, place = tip
+    newest = max((folder / layout.BLOCKS_FOLDER).glob("blocks-*.dat"), default=None)
+    last = layout.block_file_name(place.file)
+    if newest is None or (newest.name == last and newest.stat().st_size <= place.end):
+        return ""
+    return (
+        f"{newest.with_name(layout.TABLE_NAME)} ends at block {height}, but the block files go on; "
+        "restart the service, which adds the other blocks to the table"
+    )
