@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from backend.base import files
-from backend.base.errors import DamagedMempool, TryLater, WriterBusy
+from backend.base.errors import DamagedBlock, DamagedMempool, TryLater, WriterBusy
 from backend.base.processes.shared_numbers import MinerNumbers
 from backend.base.processes.systemd import Notifier
 from backend.base.settings import Settings
@@ -25,6 +25,7 @@ from backend.chain.block import MAX_TRANSACTIONS
 from backend.index.damage_mark import IndexRebuilder
 from backend.sealing.miner_status import INDEXING_S, LOCK_NAME, Announcer
 from backend.sealing.sealer import POLL_S, Sealer
+from backend.storage.damage_notes import DamageNotes
 from backend.verify.scrub import scrubbing
 
 RETRY_S = 1.0  # the pause after an error that a person may have to repair
@@ -90,9 +91,13 @@ class Miner:
 
     def _recover(self) -> None:
         """Repair the files, and bring the index to the tip, before anything else."""
-        while not self._is_stopping:
-            with self._patiently(), self._sealer.writing(wait=False, progress=self._indexing):
-                return
+        try:
+            while not self._is_stopping:
+                with self._patiently(), self._sealer.writing(wait=False, progress=self._indexing):
+                    return
+        except DamagedBlock as error:  # `ready` is to name it while no miner can run
+            DamageNotes(self._settings.folder).met(error)
+            raise
 
     def _rounds(self) -> None:
         interval_s = self._settings.mine_interval_s

@@ -43,6 +43,7 @@ from backend.sources.flight_file import FlightFile
 from backend.storage import layout
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
+from backend.storage.damage_notes import DamageNotes
 from backend.verify.audit import verify
 from backend.verify.scrub_state import FILE as SCRUB
 from tests.api.processes import backend, until
@@ -510,6 +511,7 @@ def test_a_damaged_tip_stops_the_miner_though_the_mempool_holds_what_it_held(
     spoil(*tip_frame(tmp_path))
     with pytest.raises(DamagedBlock, match=r"block 3 is damaged: .*; restore the chain from"):
         Miner(settings, print).run()
+    assert DamageNotes(tmp_path).known().keys() == {3}  # which `ready` names
     assert accept(settings, flights(1, 12)) == 12  # ids follow the table
 
 

@@ -25,6 +25,7 @@ from backend.storage import tokens
 from backend.storage.genesis import Genesis
 from backend.trust.log.secret_keys import key_in
 from backend.trust.log.successions import SUCCESSIONS_NAME, checked_successions
+from backend.verify.backup.manifest import WITHOUT_PENDING
 
 PRIVATE = 0o600
 MAKING = "making.sqlite"  # a copy that is being made
@@ -125,10 +126,13 @@ def kept_files(source: Path, sizes: dict[str, int]) -> Iterator[tuple[str, bytes
         if is_copy and not path.exists():
             path = source / FOLDER / database.FILE_NAME
         data = path.read_bytes()[:size] if path.exists() else b""
+        problem = ""
         if len(data) < size:
-            raise BackupRefused(f"{path} has {counted(len(data), 'byte')} instead of {size:,}")
-        if is_copy and database.copy_name(data) != name:
-            raise BackupRefused(f"{path} is damaged: its bytes are not those of {name}")
+            problem = f"has {counted(len(data), 'byte')} instead of {size:,}"
+        elif is_copy and database.copy_name(data) != name:
+            problem = f"is damaged: its bytes are not those of {name}"
+        if problem:
+            raise BackupRefused(f"{path} {problem}; {WITHOUT_PENDING}")
         yield database.FILE_NAME if is_copy else name, data
 
 

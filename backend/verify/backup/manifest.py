@@ -56,6 +56,10 @@ class Manifest(msgspec.Struct, frozen=True, kw_only=True):
 USE_COPY = f"set FLIGHTCHAIN_DIR to the copy, run `{COMMAND} verify`, and start the service"
 LOST = f"if only that file was lost, its blocks can still be used: copy the folder, {USE_COPY}"
 WITHOUT_IT = f"if its ledger is lost, remove that file from a copy of the folder, {USE_COPY}"
+WITHOUT_PENDING = (
+    f"if its ledger is lost, all blocks can still be used: remove that file and {NAME} from a copy "
+    f"of the folder, {USE_COPY}"
+)
 FILE = StateFile(NAME, Manifest, MOST_BYTES)
 
 

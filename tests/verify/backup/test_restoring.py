@@ -266,6 +266,7 @@ def test_a_file_that_is_missing_or_too_short_is_found(
 
 SPOILT = [
     ("mempool/mempool.sqlite", b"", "has 0 bytes instead of"),
+    ("mempool/mempool.sqlite", b"", "blocks can still be used: remove that file and backup.json"),
     ("backup.json", b"?", "if its ledger is lost, remove that file from a copy of the folder"),
     ("backup.json", b'{"format":1,"is_complete":false,"genesis_hash":""}', "is not complete"),
 ]
