@@ -7,8 +7,7 @@ kept, because the same question is asked again and again. Beside the files of `l
 `plan.csv` has a line for each run.
 
 The mean is that of the accepted runs, with Student's interval over them, or over batches of a
-single run. The variance is that of all their requests. Numbers of blocks read from files are
-counted by the servers. Times are measured seconds.
+single run. The variance is that of all their requests. Times are measured seconds.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -187,7 +186,6 @@ def _answer(way: Way, kind: str) -> float | None:
 WAYS = {STUDY: "the study's storage on this machine", SCAN: "our scan", INDEX: "our index"}
 PUBLISHED = "the study, on its Pi"
 _SOURCES: dict[str, Source] = {STUDY: "second", SCAN: "ours", INDEX: "model"}
-_COUNTED_AS = {STUDY: "disk_reads", SCAN: "file"}  # blocks read; our index does not count them
 
 
 @dataclass(frozen=True)
@@ -210,12 +208,6 @@ class Cell(Repeated[Recorded[PlanLine]]):
     def service(self) -> ServiceTime:
         """Return E[S] in s, and the variance of all requests in s²."""
         return ServiceTime(self.mean_s.estimate, variance_of(self.times_s))
-
-    @cached_property
-    def reads(self) -> float:
-        """Return how many blocks a request reads from files on average; 0 if not counted."""
-        name = _COUNTED_AS.get(self.line.way, "")
-        return fmean([count for run in self.runs for count in run.counts(name)])
 
 
 Cells = dict[tuple[str, str], Cell]  # (way, kind)
@@ -266,10 +258,7 @@ def analyse(results: Results) -> Report:
         grows=max(published_s) / min(published_s) - 1,
     )
     drawing = _figure(cells, ways, sentences.paragraph("figure"))
-    sections = [
-        Section("Service times", lead, [_table(cells), drawing]),
-        Section("What a service time consists of", sentences("reads"), [_reads_table(cells)]),
-    ]
+    sections = [Section("Service times", lead, [_table(cells), drawing])]
     return Report(findings, sections, [*_metrics(cells)])
 
 
@@ -321,17 +310,6 @@ def _figure(cells: Cells, ways: Sequence[str], caption: str) -> Figure:
         series.append(measured(WAYS[way], _SOURCES[way], KINDS, means, shape="rows"))
     x = Axis("E[S] / s", is_logarithmic=True)
     return figure("Mean service times", caption, x, Axis(""), series)
-
-
-def _reads_table(cells: Cells) -> Table:
-    rows = [
-        (kind, WAYS[way], cell.line.blocks, cell.reads, mean_ms, mean_ms / cell.reads)
-        for (way, kind), cell in cells.items()
-        if cell.reads and (mean_ms := 1000 * cell.mean_s.estimate)
-    ]
-    columns = ("Request", "Answered by", "Blocks", "Blocks read", "E[S] / ms", "E[S] per read / ms")
-    note = "By the study's profile reading a block took 46 ms and checking 39 ms; 503 of 522 read."
-    return Table("Blocks read", columns, rows, note)
 
 
 def _metrics(cells: Cells) -> Iterator[Metric]:

@@ -1,14 +1,12 @@
-"""Measures service times with one customer, and keeps the parts of them that the server reports.
+"""Measures service times with one customer.
 
 A single customer needs no load generator: this process sends each request on a new connection, as
-soon as the last one is answered. Rows go to `requests.csv`; `parts.csv` has a line for each entry
-of an answer's Server-Timing. Runs are judged by the same rules as any other, and listed in
-`runs.csv`.
+soon as the last one is answered. Rows go to `requests.csv`. Runs are judged by the same rules as
+any other, and listed in `runs.csv`.
 
     measure_alone(run.results, service, "study-flight_counter-1", requests, warm_up=1, least=5)
 """
 
-import re
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -22,26 +20,12 @@ from urllib.parse import urlsplit
 from loadtests.generation.rows import NO_ANSWER, Row, closed_index, row_file
 from loadtests.generation.run import REQUESTS, RunRecord, Target, judge_run
 from loadtests.generation.schedule import Request
-from loadtests.grouping import grouped
 from loadtests.lab.repeated import accepted_by_run, rows_by_run
-from loadtests.lab.results import Line, Results, TableWriter
+from loadtests.lab.results import Results, TableWriter
 from loadtests.machine_samples import Sampler
 from loadtests.processes import ProgramFailed, Site, exchanged
-from loadtests.servers.timing import SERVER_TIMING, entries, reported
+from loadtests.servers.timing import reported
 from loadtests.tables import OneLine
-
-PARTS = "parts"
-
-
-@dataclass(frozen=True, slots=True)
-class PartLine(Line):
-    """Describes an entry of the Server-Timing of an answer."""
-
-    run: str
-    index: int
-    name: str
-    duration_s: float | None
-    description: str
 
 
 def measure_alone(
@@ -61,11 +45,8 @@ def measure_alone(
     most_s: time after which no more are sent, even if they are fewer.
     Returns the rows of all requests. Raises ProgramFailed if none succeeded.
     """
-    with (
-        closing(row_file(results.folder / REQUESTS)) as table,
-        results.more(PARTS, PartLine) as parts,
-    ):
-        answers = _answers(server.url, run, requests, table, parts)
+    with closing(row_file(results.folder / REQUESTS)) as table:
+        answers = _answers(server.url, run, requests, table)
         rows = list(islice(answers, warm_up))
         sampler = Sampler(None, server.pid)
         took_s = 0.0
@@ -87,11 +68,7 @@ def measure_alone(
 
 
 def _answers(
-    url: str,
-    run: str,
-    requests: Iterable[Request],
-    table: TableWriter[Row],
-    parts: TableWriter[PartLine],
+    url: str, run: str, requests: Iterable[Request], table: TableWriter[Row]
 ) -> Iterator[Row]:
     """Send a request whenever the row of the last one is taken, and write its row."""
     start_s = time.monotonic()
@@ -102,8 +79,6 @@ def _answers(
         times_s = sent_s, sent_s, timing.start_s, done_s, timing.service_s
         row = Row(run, index, request.kind, *times_s, status, timing.worker).since(start_s)
         table.add(row)
-        for entry in entries(headers.get(SERVER_TIMING.lower(), "")):
-            parts.add(PartLine(run, index, *entry))
         yield row
 
 
@@ -123,26 +98,16 @@ def _answer(url: str, path: str) -> tuple[int, Mapping[str, str]]:
 
 @dataclass(frozen=True)
 class Recorded(Generic[OneLine]):
-    """Holds a run: its rows after the warm-up, in order, and whether it counts.
-
-    parts: the entries of Server-Timing by the index of their row and their name.
-    """
+    """Holds a run: its rows after the warm-up, in order, and whether it counts."""
 
     line: OneLine
     is_accepted: bool
     rows: Sequence[Row]
-    parts: Mapping[tuple[int, str], PartLine]
 
     @property
     def times_s(self) -> list[float]:
         """Return the response times, which are service times: there is only one customer."""
         return [row.closed_response_s for row in self.rows]
-
-    def counts(self, name: str) -> list[int]:
-        """Return the first number in the description of this entry by request; 0 without one."""
-        parts = (self.parts.get((row.index, name)) for row in self.rows)
-        numbers = (re.search(r"\d+", part.description) if part else None for part in parts)
-        return [int(number[0]) if number else 0 for number in numbers]
 
 
 def recorded(results: Results, table: str, kind: type[OneLine]) -> list[Recorded[OneLine]]:
@@ -150,12 +115,10 @@ def recorded(results: Results, table: str, kind: type[OneLine]) -> list[Recorded
 
     Its lines have `run`, and `warm_up`: how many of the first rows of the run do not count.
     """
-    parts = grouped(results.lines_if_any(PARTS, PartLine), lambda part: part.run)
     runs, judged, rows = [], accepted_by_run(results), rows_by_run(results)
     for line in results.lines_if_any(table, kind):
         run, warm_up = (line.cells()[name] for name in ("run", "warm_up"))
         counted = [row for row in rows[run][warm_up:] if row.succeeded]
         if counted and run in judged:
-            own = {(part.index, part.name): part for part in parts.get(run, ())}
-            runs.append(Recorded(line, judged[run], counted, own))
+            runs.append(Recorded(line, judged[run], counted))
     return runs

@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic
-from typing import NamedTuple
 
 SERVER_TIMING = "Server-Timing"
 START = "X-Service-Start"
@@ -20,8 +19,6 @@ BOOT = "X-Boot-Id"
 
 _ENTRY = re.compile(r"\s*(\w+)((?:;[^,\"]*(?:\"[^\"]*\")?)*)")
 _DURATION = re.compile(r";\s*dur=([0-9.]+)")
-_DESCRIPTION = re.compile(r';\s*desc="([^"]*)"')
-_TOTAL = re.compile(r"(?:^|,)\s*total\s*;(?:[^,]*;)?\s*dur=([0-9.]+)")
 
 
 def boot_id() -> str:
@@ -44,27 +41,10 @@ class Reported:
 NOTHING_REPORTED = Reported(None, None, "")
 
 
-class Entry(NamedTuple):
-    """Holds an entry of Server-Timing. duration_s is None, description "", without one."""
-
-    name: str
-    duration_s: float | None
-    description: str
-
-
-def entries(server_timing: str) -> list[Entry]:
-    """Return the entries of a Server-Timing header, in its order."""
-    parsed = []
-    for name, parameters in _ENTRY.findall(server_timing):
-        duration, description = _DURATION.search(parameters), _DESCRIPTION.search(parameters)
-        duration_s = float(duration[1]) / 1e3 if duration else None
-        parsed.append(Entry(name, duration_s, description[1] if description else ""))
-    return parsed
-
-
 def durations_s(server_timing: str) -> dict[str, float]:
     """Return the durations (s) in a Server-Timing header, by the names of their entries."""
-    return {name: time_s for name, time_s, _ in entries(server_timing) if time_s is not None}
+    durations = ((name, _DURATION.search(more)) for name, more in _ENTRY.findall(server_timing))
+    return {name: float(duration[1]) / 1e3 for name, duration in durations if duration}
 
 
 def headers(start_s: float) -> list[tuple[str, str]]:
@@ -80,9 +60,8 @@ def headers(start_s: float) -> list[tuple[str, str]]:
 def reported(by_name: Mapping[str, str]) -> Reported:
     """Return the times in the headers of an answer. by_name: headers by names in lower case."""
     start = by_name.get(START.lower()) if by_name.get(BOOT.lower()) == _HERE else None
-    total = _TOTAL.search(by_name.get(SERVER_TIMING.lower(), ""))
     return Reported(
         float(start) if start else None,
-        float(total[1]) / 1e3 if total else None,
+        durations_s(by_name.get(SERVER_TIMING.lower(), "")).get("total"),
         by_name.get(WORKER.lower(), ""),
     )

@@ -1,35 +1,27 @@
 """Experiment `cluster`: from end to end with two real nodes, and what its tables come to."""
 
-import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from time import time
 
 import pytest
 
 from loadtests.experiments import cluster
 from loadtests.experiments.cluster import (
     CLUSTER,
-    COMMITS,
     EXPERIMENT,
     ONE,
     POSTS,
-    CommitLine,
     LoadLine,
     Sizes,
-    committed,
     posted,
 )
 from loadtests.experiments.itinerary import PLAN, RunLine
 from loadtests.experiments.running import analyse, run
 from loadtests.generation.rows import Row, closed_index
-from loadtests.lab.experiment import Options, Run
-from loadtests.lab.ledgers import Material
-from loadtests.lab.repeated import rows_by_run
+from loadtests.lab.experiment import Options
 from loadtests.lab.results import Line, Results
-from loadtests.processes import ProgramFailed, Service
-from loadtests.servers.cluster_server import alone
+from loadtests.processes import ProgramFailed
 from tests.cluster.processes import need_engine
 from tests.loadtests.experiments.made_up import judge, keep, results_of
 
@@ -39,7 +31,7 @@ def test_a_cluster_is_measured_beside_a_single_node(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     need_engine()
-    monkeypatch.setattr(cluster, "QUICK", Sizes(1, (2,), 1.0, 5, (0.5,), 3))
+    monkeypatch.setattr(cluster, "QUICK", Sizes(1, (2,), 1.0, 5))
     few = {"BLOCKS": 1, "NODES": 2, "MODES": ("async", "commit")}
     for name, value in few.items():
         monkeypatch.setattr(cluster, name, value)
@@ -55,12 +47,8 @@ def test_a_cluster_is_measured_beside_a_single_node(
         assert (load.cpu_ms(engine=True) > 0) == (load.line.server == CLUSTER)
         assert load.mined_per_s.estimate > 0
         assert all(0 < run.line.mined_s < 60 for run in load.runs)  # from its first request on
-    commits = committed(results)
-    assert [commit.first.server for commit in commits] == [ONE, CLUSTER]
-    for commit in commits:
-        assert 0 < commit.beyond_s.estimate < commit.mean(lambda line: line.response_s).estimate
     page = (results.folder / "report.html").read_text(encoding="utf-8")
-    for text in ("Flightchain, 4 nodes", "Share of consensus", "after the block is due"):
+    for text in ("Flightchain, 4 nodes", "Share of consensus"):
         assert text in page
 
 
@@ -70,21 +58,6 @@ def test_without_an_engine_nothing_is_measured(
     monkeypatch.setenv("COMETBFT", str(tmp_path / "nothing"))
     with pytest.raises(ProgramFailed, match="nothing is missing; build it with"):
         run(EXPERIMENT, Options(quick=True), tmp_path / "r", lambda text: None)
-
-
-def test_commits_are_raw_rows_as_all_requests_are(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(cluster, "_wait_for_a_moment", lambda *_: time())
-    monkeypatch.setattr(cluster, "_commit", lambda *_: 201)
-    results, material = Results(tmp_path), Material({}, {}, [{}] * 3)
-    run = Run(Options(), results, tmp_path, lambda text: None)
-    with results.table(COMMITS, CommitLine) as table:
-        measuring = cluster._Measuring(run, cluster.QUICK, material, {COMMITS: table})
-        measuring._commits(alone(Service("http://x", os.getpid())), ONE, 0.5, 1)
-    (line,) = results.rows("runs")
-    assert line["requests"] == "3"
-    assert [row.status for row in rows_by_run(results)[line["run"]]] == [201] * 3
 
 
 # --- what is made of tables ------------------------------------------------------------------
@@ -104,7 +77,7 @@ def rows_of(name: str, statuses: list[int]) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
-    """The report of runs of each server and of commits, one of each rejected."""
+    """The report of runs of each server one of them rejected."""
     results = results_of("cluster", tmp_path_factory.mktemp("cluster"))
     sync, mined = [202] * 16, [201, 202] * 8
     loads = [
@@ -117,16 +90,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Results:
     keep(results, [row for line, statuses in loads for row in rows_of(line.run, statuses)])
     (first,) = rows_of("late", [202])
     keep(results, [replace(first, index=closed_index(1, 0), sent_s=9.0, done_s=9.1)])
-    commits = [
-        CommitLine(name, server, 1.0, status, 0.5 + beyond_s, beyond_s)
-        for name, server, first_s in (("a", ONE, 0.1), ("b", CLUSTER, 0.3), ("busy", ONE, 9.0))
-        for status, beyond_s in ((201, first_s), (201, first_s + 0.2), (202, 60.0))
-    ]
     _fill(results, POSTS, LoadLine, [line for line, _ in loads])
     _fill(results, PLAN, RunLine, [])
-    _fill(results, COMMITS, CommitLine, commits)
-    counting = ["one", "four", "commit", "late", "a", "b"]
-    judge(results, {"noisy": False, "busy": False} | dict.fromkeys(counting, True))
+    judge(results, {"noisy": False} | dict.fromkeys(("one", "four", "commit", "late"), True))
     analyse(results)
     return results
 
@@ -147,8 +113,6 @@ def test_figures_are_those_of_the_rows_that_count(results: Results) -> None:
             "mined[4-nodes,sync,1]": 16 / 8.0,
             "acknowledged[4-nodes,commit,1]": 8 / 2.0,
             "mined[4-nodes,commit,1]": 16 / 2.0,
-            "commit_after_due[one-node,1]": 0.2,
-            "commit_after_due[4-nodes,1]": 0.4,
         }
     )
     (alone,) = [load for load in posted(results)[0] if load.line.server == ONE]
@@ -159,11 +123,10 @@ def test_the_report_says_what_consensus_costs(results: Results) -> None:
     findings = results.summary()["findings"]
     for text in (
         "take 50 % of the processor time of 4 nodes where these mine most (mode=commit, 1 threads)",
-        "At 4 nodes a commit is answered 400 ms after its block is due, with 1 s between blocks.",
         "mode=sync: 4 nodes acknowledge 8.00 flights a second",
         "Run late has no figures: ",
     ):
         assert any(text in finding for finding in findings), text
     conclusion = results.summary()["conclusion"]
     assert conclusion.startswith("4 nodes on this machine, beside one node: ")
-    assert "a commit is answered 200 ms later; consensus takes 50 %" in conclusion
+    assert "consensus takes 50 %" in conclusion

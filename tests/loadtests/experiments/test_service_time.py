@@ -26,7 +26,6 @@ from loadtests.experiments.service_time import (
 )
 from loadtests.experiments.service_time import analyse as report_of
 from loadtests.generation.rows import Row, closed_index
-from loadtests.lab import one_customer
 from loadtests.lab.experiment import Options
 from loadtests.lab.results import Results
 from loadtests.processes import ProgramFailed
@@ -39,25 +38,18 @@ Times = Mapping[tuple[str, str, int], Sequence[float]]  # (way, kind, turn) -> s
 def made_up(
     folder: Path,
     times: Times,
-    reads: Mapping[tuple[str, str], str] | None = None,
     rejected: Sequence[tuple[str, str, int]] = (),
     blocks: int = 522,
 ) -> Results:
     """Runs as if measured, each with one request before those that count."""
     results, rows = results_of("service-time", folder), list[Row]()
-    with (
-        results.table(PLAN, PlanLine) as plan,
-        results.table(one_customer.PARTS, one_customer.PartLine) as parts,
-    ):
+    with results.table(PLAN, PlanLine) as plan:
         for (way, kind, turn), measured_s in times.items():
             name = f"{way}-{kind}-{turn}"
             plan.add(PlanLine(name, way, kind, turn, blocks, 1))
             for number, time_s in enumerate([99.0, *measured_s]):
                 index = closed_index(0, number)
                 rows.append(Row(name, index, kind, 0, 0, None, time_s, None, 200, ""))
-                entry = "disk_reads" if way == STUDY else "file"
-                description = (reads or {}).get((way, kind), "")
-                parts.add(one_customer.PartLine(name, index, entry, None, description))
     keep(results, rows)
     judge(results, {"-".join(map(str, key)): key not in rejected for key in times})
     return results

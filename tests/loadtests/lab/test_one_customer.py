@@ -1,4 +1,4 @@
-"""One customer against a server of known service time: rows, parts, what counts."""
+"""One customer against a server of known service time: rows, and what counts."""
 
 from dataclasses import dataclass
 from itertools import repeat
@@ -45,10 +45,7 @@ def test_what_is_asked_is_written_down_with_what_the_server_said(tmp_path: Path)
     run = runs["one"]
     assert [row.index for row in run.rows] == [row.index for row in rows[2:]]
     for row in run.rows:
-        reported_s = run.parts[row.index, "total"].duration_s
-        assert row.service_s == pytest.approx(reported_s, abs=1e-6)
         assert row.closed_response_s >= (row.service_s or 0) > 0
-    assert run.counts("total") == run.counts("nothing") == [0] * 5
     assert sum(runs["long"].times_s) >= 0.199  # of two rounded times each
     assert {row["run"] for row in results.rows("runs")} == {"one", "long"}
 
@@ -73,12 +70,3 @@ def test_a_server_that_is_not_there_is_a_row_without_status(tmp_path: Path) -> N
         measure_alone(Results(tmp_path), gone, "one", [ASKED])
     assert [row["status"] for row in Results(tmp_path).rows("requests")] == ["0"]
     assert runs_of(Results(tmp_path), one=0) == {}
-
-
-def test_the_first_number_is_found_in_a_description(tmp_path: Path) -> None:
-    results = Results(tmp_path)
-    with known_server(FCFS, tmp_path / "log") as server:
-        measure_alone(results, server, "one", [ASKED, ASKED], least=2)
-    with (tmp_path / "parts.csv").open("a", encoding="utf-8") as file:
-        file.write('one,0,file,0.5,"503 blocks in 27 refills"\r\n')
-    assert runs_of(results, one=0)["one"].counts("file") == [503, 0]
