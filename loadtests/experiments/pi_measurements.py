@@ -266,15 +266,29 @@ def planned(run: Run) -> dict[Load, float]:
     index = loads.ELSEWHERE if is_ranking else loads.ELSEWHERE_QUESTIONS
     plan = dict[Load, float]()
     for server in (index, loads.ELSEWHERE_SCANS):
-        plan |= fitting(server, first_s(runs, server), _load_s(run), options.loads, workers)
+        given = options.loads, workers, busy_s(runs, server)
+        plan |= fitting(server, first_s(runs, server), _load_s(run), *given)
     return plan
 
 
 def first_s(runs: Mapping[tuple[str, str], Alone], server: str) -> float:
     """Return E[S] (s) of what a server is asked, as one customer saw it at first."""
+    return fmean([fmean(run.times_s) for run in _asked(runs, server)])
+
+
+def busy_s(runs: Mapping[tuple[str, str], Alone], server: str) -> float:
+    """Return how long (s) such a request keeps a worker busy: E[S], if the service does not say."""
+    every = (
+        fmean(row.service_s or row.closed_response_s for row in run.rows)
+        for run in _asked(runs, server)
+    )
+    return fmean(every)
+
+
+def _asked(runs: Mapping[tuple[str, str], Alone], server: str) -> list[Alone]:
     engine = SCAN if server == loads.ELSEWHERE_SCANS else INDEX
     kinds = [RANKING] if server == loads.ELSEWHERE else KINDS
-    return fmean([fmean(runs[kind, engine].times_s) for kind in kinds])
+    return [runs[kind, engine] for kind in kinds]
 
 
 def why_rankings(results: Results, runs: Mapping[tuple[str, str], Alone]) -> str:
@@ -284,7 +298,7 @@ def why_rankings(results: Results, runs: Mapping[tuple[str, str], Alone]) -> str
         return f"which take {format_time(index_s)}, less than {format_time(SHORTEST_S)}"
     limit_per_s = generator_check.limit_per_s(generator_check.last_check(results))
     workers = results.lines(loads.SERVICE_FACTS, ServiceFacts)[-1].workers
-    if max(ARRIVALS) * workers / index_s > limit_per_s:
+    if max(ARRIVALS) * workers / busy_s(runs, loads.ELSEWHERE_QUESTIONS) > limit_per_s:
         return f"of which this load generator cannot send enough, as its limit is {limit_per_s:g}/s"
     return FEW
 
@@ -311,12 +325,18 @@ def _load_s(run: Run) -> float:
 
 
 def fitting(
-    server: str, mean_s: float, seconds: float, chosen: Sequence[float] = (), workers: int = 1
+    server: str,
+    mean_s: float,
+    seconds: float,
+    chosen: Sequence[float] = (),
+    workers: int = 1,
+    busy_s: float = 0.0,
 ) -> dict[Load, float]:
     """Return ten runs at as many shares of L as fit into `seconds`, lowest first, and their time.
 
     There is at least one share, unless its calibrations alone take all the time.
-    mean_s: E[S], as one customer sees it. chosen: from these shares; none: all.
+    mean_s: E[S], as one customer sees it. busy_s: its part that keeps a worker busy, if not all.
+    chosen: from these shares; none: all.
     """
     wanted = sorted(chosen or ARRIVALS)
     calibrating_s = (LEAST_VALUES + 1) * measuring.CALIBRATION_REQUESTS * mean_s
@@ -325,7 +345,7 @@ def fitting(
     calibrating_s += (LEAST_VALUES + 1 + REPLICATIONS) * START_S
     for count in range(len(wanted), 0, -1):
         usual_s = {
-            share: REPLICATIONS * ARRIVALS[share] / share * mean_s / workers
+            share: REPLICATIONS * ARRIVALS[share] / share * (busy_s or mean_s) / workers
             for share in wanted[:count]
         }
         factor = (seconds - count * calibrating_s) / sum(usual_s.values())

@@ -208,9 +208,11 @@ def analyse(results: Results, fail_if: Sequence[str] | None = None) -> Report:
     rejected = sum(run.get("accepted") == NO for run in runs)
     report = _made(experiment, results, len(runs), rejected)
     thresholds = manifest.get("fail_if", ()) if fail_if is None else fail_if
-    failures = report.failure.rstrip("."), broken_thresholds(results, thresholds)
+    failures = report.failure.rstrip("."), (broken := broken_thresholds(results, thresholds))
     metrics = [*report.metrics, *response_times.metrics(groups)]
     report = replace(report, metrics=metrics, failure="; ".join(filter(None, failures)))
+    if broken:
+        report = replace(report, findings=[*report.findings, f"By --fail-if this fails: {broken}."])
     if manifest.get("shared") and report.conclusion:
         report = replace(report, conclusion=f"On a shared machine: {report.conclusion}")
     more = [

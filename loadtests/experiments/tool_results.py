@@ -41,7 +41,7 @@ from loadtests.lab.repeated import rows_by_run
 from loadtests.lab.response_times import Group, Times, times_of
 from loadtests.lab.results import Line, Results, ResultsError
 from loadtests.lab.sentences import Sentences
-from loadtests.lab.tool_runs import OPEN, UNKNOWN, ToolRun
+from loadtests.lab.tool_runs import JOINT, OPEN, UNKNOWN, ToolRun
 from loadtests.models import replay
 from loadtests.models.estimates import (
     LEAST_VALUES,
@@ -55,7 +55,7 @@ from loadtests.number_format import format_number
 RUNS, QUANTILES = "tool_runs", "quantiles"
 NEARLY = 0.05  # rates that differ by less are one load's ...
 CHANCE = 3.0  # ... and so are those that differ by fewer standard errors of Poisson arrivals
-AT_ONCE = 0.05  # think times beside times of answers that hardly matter, whatever their law
+AT_ONCE = 0.05  # think times beside times of answers, or how they vary, that hardly matter
 DEPENDENT = 0.2  # correlation with the answers before from which think times depend on these
 _DECIMAL = re.compile(r"\d+\.\d+")
 
@@ -158,6 +158,8 @@ def lacks(run: ToolRun) -> str:
         return "rows"
     if not judge(Facts(run.times.requests, run.times.failed)).accepted:
         return "answers"
+    if run.tool == JOINT:
+        return "all"
     if run.customers == UNKNOWN:
         return "customers"
     return "" if run.customers <= 1 or _tells_think_times(run) else "think times"
@@ -173,10 +175,12 @@ def _tells_think_times(run: ToolRun) -> bool:
         for a, b in pairwise(own)
     ]
     took_s, thought_s = np.array(pairs or [(1.0, 0.0)]).T
-    if thought_s.mean() <= AT_ONCE * took_s.mean():
+    think_s = thought_s.mean()
+    if think_s <= AT_ONCE * took_s.mean() or thought_s.std() <= AT_ONCE * think_s:
         return True
-    with np.errstate(invalid="ignore", divide="ignore"):  # of constant think times
-        return not abs(np.corrcoef(took_s, thought_s)[0, 1]) > DEPENDENT
+    chance = CHANCE / sqrt(len(pairs))  # of times that do not depend on each other
+    with np.errstate(invalid="ignore", divide="ignore"):  # of constant times
+        return not abs(np.corrcoef(took_s, thought_s)[0, 1]) > max(DEPENDENT, chance)
 
 
 # --- forecasts -----------------------------------------------------------------------------------

@@ -3,9 +3,11 @@
 All of it is in `GET /` and `GET /metrics`, so it is known of a service on any machine.
 """
 
+import ssl
 from dataclasses import dataclass
 from itertools import chain
 from typing import Any, Self
+from urllib.parse import urlsplit
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -37,11 +39,8 @@ class ServiceFacts(Line):
         try:
             version, (samples, processor) = _version(site), _samples(site)
         except OSError as problem:
-            hint = "; unless FLIGHTCHAIN_HOST=0.0.0.0 is set there, it answers its own machine only"
-            if site.is_here:
-                hint = "; start it first"
-            why = f"{problem}{hint * isinstance(problem, ConnectionRefusedError)}"
-            raise ProgramFailed(f"no service answers at {site.url}: {why}") from problem
+            why = f"no service answers at {site.url}: {problem}{_hint(site, problem)}"
+            raise ProgramFailed(why) from problem
         cores = samples.get("flightchain_machine_cores")
         return cls(
             version,
@@ -60,6 +59,19 @@ class ServiceFacts(Line):
 def numbers(site: Site) -> Numbers:
     """Return the service's metrics now. Raises ProgramFailed, OSError."""
     return _samples(site)[0]
+
+
+def _hint(site: Site, problem: OSError) -> str:
+    """Return what may help, with a semicolon before it, or nothing."""
+    if isinstance(problem, ssl.SSLError):
+        return "; the service itself answers at http://, without TLS"
+    if not isinstance(problem, ConnectionRefusedError):
+        return ""
+    if urlsplit(site.url).port is None:
+        return f"; the service has a port of its own, like {site.url}:8000"
+    if site.is_here:
+        return "; start it first"
+    return "; unless FLIGHTCHAIN_HOST=0.0.0.0 is set there, it answers its own machine only"
 
 
 def _version(site: Site) -> str:

@@ -26,6 +26,7 @@ from loadtests.lab.tool_runs import (
     ALL_FAILED,
     ENCODING,
     FAULTS,
+    JOINT,
     MOSTLY,
     MS,
     NS,
@@ -52,7 +53,8 @@ _JUDGED = {"true": 200, "false": NO_ANSWER}
 def read_own(path: Path) -> list[ToolRun]:
     """Read `--raw` of the scenarios, which may have several runs.
 
-    Each command appends its run, and all may have the same name: then indexes come again.
+    Each command appends its run, and all may have the same name: then indexes come again. Runs
+    whose rows take turns went on together.
     """
     require_requests(len(every := read_rows(path)))
     runs, more, indexes = [], Counter[str](), defaultdict[str, set[int]](set)
@@ -64,10 +66,16 @@ def read_own(path: Path) -> list[ToolRun]:
         indexes[row.run].add(row.index)
         return f"{row.run} ({1 + more[row.run]})" if more[row.run] else row.run
 
-    for name, rows in grouped(every, name_of).items():
+    names = [name_of(row) for row in every]
+    places = grouped(range(len(every)), names.__getitem__)
+    for name, own in places.items():
+        rows = [every[place] for place in own]
+        others = (those for those in places.values() if those is not own)
+        is_joint = any(own[0] < those[-1] and those[0] < own[-1] for those in others)
         is_closed = len(rows) > 1 and max(row.index for row in rows) >= 2 * len(rows)
         customers = len(set(map(customer_of, rows))) if is_closed else OPEN
-        runs.append(run_of_rows(f"{path.name}:{name}", "Locust --raw", rows, customers))
+        tool = JOINT if is_joint else "Locust --raw"
+        runs.append(run_of_rows(f"{path.name}:{name}", tool, rows, customers))
     return runs
 
 
@@ -117,12 +125,14 @@ def read_k6(path: Path) -> list[ToolRun]:
     Virtual users of a closed run are always at an iteration, in which they sleep, too. If some are
     not, they wait for an arrival, unless their number is raised. An arrival for which no user was
     free is a request that failed. Each of these has a point of its own; iterations for which the
-    time was over have one together.
+    time was over have one together. So a run with several is open, even if all users were busy.
     """
     requests, users, busy_s, initialized = list[Request](), list[int](), 0.0, 0
+    dropped = 0
     for metric, value, request in parsed(_lines(path), _k6_point):
         if request is not None:
             requests.append(request)
+            dropped += metric == "dropped_iterations"
         elif metric == "vus":
             users.append(int(value))
         elif metric == "vus_max":
@@ -136,8 +146,9 @@ def read_k6(path: Path) -> list[ToolRun]:
     begun_s = min(request.start_s for request in requests)
     length_s = max(request.start_s + request.took_s for request in requests) - begun_s
     is_constant = busy_s >= MOSTLY * most * length_s if busy_s else least == most
-    customers = OPEN if most < initialized or least == most else UNKNOWN
-    if initialized == 1 or (most == initialized and is_constant):
+    is_open = dropped > 1 or most < initialized or least == most
+    customers = OPEN if is_open else UNKNOWN
+    if dropped <= 1 and (initialized == 1 or (most == initialized and is_constant)):
         customers = initialized
     return [run_of_requests(path, "k6", requests, customers)]
 

@@ -20,6 +20,7 @@ from loadtests.lab.results import ResultsError
 ENCODING = "utf-8-sig"  # with or without the mark that some programs begin with
 MS, NS = 1e-3, 1e-9
 OPEN, UNKNOWN = 0, -1  # in place of a number of customers
+JOINT = "Locust --raw, beside others"  # tool of a run that was only a part of what came meanwhile
 MOSTLY = 0.9  # a number that so many requests say is that of the run
 EVEN = 0.05  # arrivals whose gaps vary less are a generator's, not those of closed customers
 PRECISE_S = 1e-5

@@ -64,9 +64,9 @@ from tests.loadtests.experiments.made_up import a_run, judge, results_of
 LINE = measuring.ServiceTimeLine("r", "kind", "index", 0)
 
 
-def _run(time_s: float) -> measuring.Alone:
-    row = Row("r", 0, "k", 0.0, 0.0, None, time_s, None, 200, "")
-    return Recorded(LINE, True, [row], {})
+def _run(time_s: float, service_s: float | None = None) -> measuring.Alone:
+    row = Row("r", 0, "k", 0.0, 0.0, None, time_s, service_s, 200, "")
+    return Recorded(LINE, True, [row])
 
 
 class TestFitting:
@@ -80,26 +80,34 @@ class TestFitting:
         assert sum(planned.values()) < 481 or highest == 0.3
         assert all(load.arrivals >= LEAST_FACTOR * 120 for load in planned)
 
+    def test_a_slow_network_keeps_no_worker_busy(self) -> None:
+        for busy_s, shares in ((0.0, [0.3, 0.5]), (0.01, [0.3, 0.5, 0.8, 0.85])):
+            planned = fitting(ELSEWHERE, 0.05, 480, busy_s=busy_s)
+            assert [load.fraction for load in planned] == shares
+
     @pytest.mark.parametrize(
-        ("index_s", "variety", "server"),
+        ("index_s", "busy_s", "variety", "server"),
         [
-            pytest.param(0.004, 1.0, ELSEWHERE_QUESTIONS, id="the three questions"),
-            pytest.param(0.001, 1.0, ELSEWHERE, id="too quick"),
-            pytest.param(0.004, 0.5, ELSEWHERE, id="too few different ones"),
+            pytest.param(0.004, None, 1.0, ELSEWHERE_QUESTIONS, id="the three questions"),
+            pytest.param(0.001, None, 1.0, ELSEWHERE, id="too quick"),
+            pytest.param(0.1, 0.001, 1.0, ELSEWHERE, id="too quick beside a slow network"),
+            pytest.param(0.004, None, 0.5, ELSEWHERE, id="too few different ones"),
         ],
     )
     def test_the_index_is_asked_what_can_be_measured(
         self,
         index_s: float,
+        busy_s: float | None,
         variety: float,
         server: str,
         tmp_path: Path,
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        times_s = {"index": index_s, "scan": 0.2}
-        runs = {(kind, engine): _run(times_s[engine]) for kind in KINDS for engine in times_s}
+        runs = {(kind, "index"): _run(index_s, busy_s) for kind in KINDS}
+        runs |= {(kind, "scan"): _run(0.2) for kind in KINDS}
         runs["ranking", "index"] = _run(0.02)
         monkeypatch.setattr(measuring, "alone", lambda results: runs)
+        monkeypatch.setattr(generator_check, "limit_per_s", lambda lines: 800.0)
         monkeypatch.setattr(measuring, "_variety", lambda site: variety)
         run = Run(Options(host="http://pi"), Results(tmp_path), tmp_path, print)
         with run.results.table("service", ServiceFacts) as table:
@@ -360,9 +368,20 @@ class TestSettings:
         refused = pytest.raises(ProgramFailed, match="is a server, but not a Flightchain")
         with null_server(tmp_path / "log") as server, refused:
             measuring.advice(server, "")
-        for host, remedy in (("127.0.0.2", "FLIGHTCHAIN_HOST"), ("127.0.0.1", "start it first$")):
-            with pytest.raises(ProgramFailed, match=f"no service answers at http.*{remedy}"):
-                measuring.advice(Site(f"http://{host}:{free_port()}"), "")
+        port = free_port()
+        for address, remedy in (
+            (f"http://127.0.0.2:{port}", "; unless FLIGHTCHAIN_HOST=0"),
+            (f"http://127.0.0.1:{port}", "; start it first$"),
+            (
+                "http://127.0.0.2",
+                "; the service has a port of its own, like http://127.0.0.2:8000$",
+            ),
+        ):
+            with pytest.raises(ProgramFailed, match=f"no service answers at {address}: .*{remedy}"):
+                measuring.advice(Site(address), "")
+        refused = pytest.raises(ProgramFailed, match="; the service itself answers at http://")
+        with served_by(Handler) as url, refused:
+            measuring.advice(Site(url.replace("http:", "https:")), "")
 
 
 class TestClosed:
@@ -495,6 +514,16 @@ class TestReport:
         assert "would get 25.0 with E[S] = 40.0 ms" in sentence
         assert "are on average 40.0 ms and 25.0/s for scans." in sentence
 
+    def test_what_a_slow_network_hides_is_said(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        near = [a_run(0.3, seed=n, server=ELSEWHERE_SCANS) for n in range(5)]
+        far = [replace(a_run(0.3, seed=n, server=ELSEWHERE), delay_s=0.03) for n in range(5)]
+        findings = self.made_up(tmp_path, monkeypatch, *near, *far).findings
+        (text,) = (text for text in findings if "on the way" in text)
+        assert text.startswith("0.3 of L, rankings: the forecast ")
+        assert "Of E[S] = 40 ms, 30 ms are on the way, not in a worker. So a forecast that" in text
+
     def test_no_processor_is_busy_for_more_than_all_the_time(self) -> None:
         looks = [
             MachineLine(at_s, 2, 2.2 * at_s, None, None, None, None, 1.1 * at_s)
@@ -595,7 +624,7 @@ class TestReport:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """So that `compare` shows them."""
-        many = Recorded(LINE, True, [*_run(0.02).rows] * 50, {})
+        many = Recorded(LINE, True, [*_run(0.02).rows] * 50)
         report = self.made_up(tmp_path, monkeypatch, other={("flight_counter", "scan"): many})
         (metric,) = (m for m in report.metrics if m.name == "service_time[flight_counter,scan]")
         assert metric.low == pytest.approx(0.02)

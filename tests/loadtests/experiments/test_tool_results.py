@@ -12,10 +12,11 @@ from click.testing import CliRunner
 
 from loadtests.__main__ import main
 from loadtests.experiments import running, tool_results
-from loadtests.experiments.tool_results import pooled, written_runs
+from loadtests.experiments.tool_results import lacks, pooled, written_runs
 from loadtests.generation.rows import COLUMNS, closed_index
 from loadtests.lab.content import Report
 from loadtests.lab.results import Results, ResultsError
+from loadtests.lab.tool_outputs import read
 from loadtests.models import replay
 from loadtests.models.random_times import Gamma, poisson_times
 from tests.loadtests.lab.test_tool_outputs import (
@@ -162,6 +163,17 @@ def test_files_that_only_sum_up_have_percentiles_and_no_forecast(tmp_path: Path)
     metrics = {m.name: m.value for m in running.analyse(Results(tmp_path / "one")).metrics}
     assert metrics["response_time_p99[N = 4, 10/s]"] == pytest.approx(0.045)
     assert metrics["response_time_p50[2,002/s]"] == pytest.approx(0.006671)
+
+
+def test_runs_that_went_on_beside_others_are_not_judged(tmp_path: Path) -> None:
+    paths = files(tmp_path, [oha_csv], runs=0)
+    header, *rows = raw_of(closed_requests(Random(1), exponential)).splitlines()
+    paths.append(tmp_path / "both.csv")
+    paths[-1].write_text(
+        "\n".join([header, *rows[:9], *(f"x{row}" for row in rows), *rows[9:], ""])
+    )
+    (finding,) = reported(tmp_path / "one", paths).findings
+    assert "both.csv:closed, both.csv:xclosed. Other runs of its file went on meanwhile" in finding
 
 
 def test_runs_with_failed_requests_are_not_judged(tmp_path: Path) -> None:
@@ -365,8 +377,20 @@ def test_customers_who_are_known_think_in_the_forecast_as_they_did(
     assert (DOES_NOT if slower > 1 else HOLDS) in finding
 
 
-def test_what_a_client_does_between_requests_is_hardly_a_think_time(tmp_path: Path) -> None:
-    assert HOLDS in closed_finding(tmp_path, oha_of, at_once, reads=0.02)
+@pytest.mark.parametrize(
+    ("write", "think", "reads"), [(oha_of, at_once, 0.02), (raw_of, constant, 0.1)]
+)
+def test_what_a_client_does_between_requests_is_hardly_a_think_time(
+    write: WriteClosed, think: Think, reads: float, tmp_path: Path
+) -> None:
+    assert HOLDS in closed_finding(tmp_path, write, think, reads=reads)
+
+
+def test_think_times_of_short_runs_depend_on_answers_by_chance(tmp_path: Path) -> None:
+    path = tmp_path / "short.csv"
+    for seed in range(30):
+        path.write_text(raw_of(closed_requests(Random(seed), exponential)[:80]))
+        assert [*map(lacks, read(path))] == [""]
 
 
 @pytest.mark.parametrize(

@@ -462,6 +462,8 @@ class TestFailing:
         failing = replace(EXPERIMENT, analyse=lambda results: Report(["No."], [], failure="No."))
         monkeypatch.setattr(running, "experiment", lambda name: failing)
         assert running.analyse(Results(folder), ["p99 > 1 ms"]).failure.startswith("No; ")
+        page = (folder / "report.html").read_text(encoding="utf-8")
+        assert "By --fail-if this fails: one: p99 is 100 ms, and it fails if p99 &gt; 1 ms." in page
         for limit, status in (("p99 > 1 s", 0), ("p99 > 1 ms", 1)):
             words = ["analyse", str(folder), "--fail-if", limit]
             assert CliRunner().invoke(command.main, words).exit_code == status

@@ -16,7 +16,7 @@ from loadtests.generation.rows import COLUMNS, customer_of
 from loadtests.grouping import grouped
 from loadtests.lab.results import ResultsError
 from loadtests.lab.tool_outputs import TRANSACTION, read, read_all
-from loadtests.lab.tool_runs import OPEN, UNKNOWN, ToolRun
+from loadtests.lab.tool_runs import JOINT, OPEN, UNKNOWN, ToolRun
 
 UNIX_S = 1_795_694_549
 Request = tuple[float, float]  # begun after so many seconds, and took so many
@@ -284,6 +284,18 @@ def test_commands_that_append_to_one_file_made_a_run_each(tmp_path: Path) -> Non
     ]
 
 
+def test_runs_of_one_file_whose_rows_take_turns_went_on_together(tmp_path: Path) -> None:
+    header, *rows = own(REQUESTS).splitlines()
+    twice = [text for row in rows for text in (row, row.replace("open", "closed"))]
+    path = tmp_path / "rows.csv"
+    path.write_text(
+        "\n".join([header, *twice, *(row.replace("open", "later") for row in rows), ""])
+    )
+    tools = {run.name: run.tool for run in read(path)}
+    assert [*tools] == ["rows.csv:open", "rows.csv:closed", "rows.csv:later"]
+    assert [*tools.values()] == [JOINT, JOINT, "Locust --raw"]
+
+
 def test_a_single_user_of_locust_may_have_sent_all_arrivals(tmp_path: Path) -> None:
     for name, text in LOCUST.items():
         (tmp_path / name).write_text(text.replace(",4,,", ",1,,"))
@@ -328,12 +340,16 @@ def test_an_answer_that_k6_expected_is_a_success(tmp_path: Path) -> None:
 
 
 def test_arrivals_that_k6_dropped_are_requests_that_failed(tmp_path: Path) -> None:
-    """Iterations for which the time was over are none: of these there is one point for all."""
+    """They came, even if all users were busy all the time, as customers are.
+
+    Iterations for which the time was over are none: of these there is one point for all.
+    """
     dropped = [
         {"metric": "dropped_iterations", "type": "Point", "data": {"time": moment(at), "value": n}}
         for at, n in ((2.95, 1), (2.96, 1), (3.0, 500))
     ]
     lines = "".join(json.dumps(point) + "\n" for point in dropped)
+    assert read_text(tmp_path, k6_of_users([5] * 3, 5, 0.46) + lines).customers == OPEN
     times = read_text(tmp_path, k6_json(REQUESTS) + lines).times
     assert (times.requests, times.failed) == (len(REQUESTS) + 2, 2)
     assert times.mean_s == pytest.approx(read_text(tmp_path, k6_json(REQUESTS)).times.mean_s)
