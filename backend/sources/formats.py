@@ -12,18 +12,14 @@ from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
 
-from backend.base.words import COMMAND
 from backend.sources.columnar import COLUMNAR, WITH_DUCKDB, read_columnar
 from backend.sources.json_records import read_json
 from backend.sources.kinds import NO_TEXT
-from backend.sources.packed import WORKBOOK, PackedFile
+from backend.sources.packed import IN_PARTS, WORKBOOK, PackedFile
 from backend.sources.records import Records, from_utf16
 from backend.sources.table import read_table
 
-_NOT_POSTED = (
-    f"is a Parquet or Arrow file, which cannot be sent; run {COMMAND} import FILE on the "
-    f"ledger's machine, or convert the file to CSV{WITH_DUCKDB}"
-)
+_NOT_A_BATCH = f"is a Parquet or Arrow file; {IN_PARTS}, or convert it to CSV{WITH_DUCKDB}"
 _ROWS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))["refused"]
 _FLAGS = re.DOTALL | re.IGNORECASE
 _NO_TEXT = r"FEA1|[^\n]{,4000}\0"
@@ -46,7 +42,7 @@ def opened_records(file: PackedFile) -> Iterator[Records]:
         all_blocks = chain([start], blocks)
         if start.startswith(COLUMNAR):
             if file.is_posted:  # pyarrow trusts what it reads
-                raise file.problem(_NOT_POSTED)
+                raise file.problem(_NOT_A_BATCH)
             with read_columnar(file, start, all_blocks) as records:
                 yield records
             return

@@ -32,6 +32,7 @@ PIECE = 1 << 10  # packed bytes that are unpacked at once; Zstandard may make 32
 ZIP = b"PK\x03\x04"
 _EMPTY_ZIP = b"PK\x05\x06" + bytes(18)
 WORKBOOK = "is a spreadsheet workbook; open it, and save the sheet with the flights as CSV UTF-8"
+IN_PARTS = "send it to /upload or by POST /imports"
 _WORKBOOKS = {"[Content_Types].xml", "content.xml"}  # of Excel and of LibreOffice
 _BESIDE_TABLES = re.compile(
     r"(.*/)?(|(__MACOSX|_temporary|_spark_metadata)/.*|_(SUCCESS|[a-z_]*metadata|[a-z]+ed_[0-9]+)|"
@@ -239,7 +240,8 @@ class PackedFile:
     def _raw(self) -> BufferedReader:
         if not self._path.is_file():
             reason = "is not a file" if self._path.exists() else "does not exist"
-            raise self.problem(f"{reason}; check the path")
+            reason = "is a link that leads to no file" if self._path.is_symlink() else reason
+            raise self.problem(f"{reason}; check the path{self.or_leave_out}")
         return self._path.open("rb")
 
     def _members(self, raw: BufferedReader) -> dict[str, zipfile.ZipInfo | None]:
@@ -265,7 +267,7 @@ class PackedFile:
         """Return the unpacked bytes in blocks, and how many are packed and unpacked, or 0."""
         member, *others = [self._member] if self._member else self._members(raw).values()
         if others:
-            raise self.problem(f"holds {1 + len(others)} tables; unpack it and send each alone")
+            raise self.problem(f"holds {1 + len(others)} tables; {IN_PARTS}, or each alone")
         if member:
             archive = zipfile.ZipFile(BytesIO(_EMPTY_ZIP))  # names of thousands are not read again
             archive.fp = raw
@@ -379,9 +381,9 @@ def _names_below(folder: Path) -> Iterator[str]:
         name = Path(error.filename).relative_to(folder)
         raise InvalidInput("folder", str(name), f"cannot be read ({error.strerror})") from error
 
-    for at, _, names in os.walk(folder, onerror=refuse):
-        paths = (Path(at) / name for name in names)
-        yield from (str(path.relative_to(folder)) for path in paths if path.is_file())
+    for at, folders, names in os.walk(folder, onerror=refuse):
+        linked = [name for name in folders if Path(at, name).is_symlink()]  # to be refused
+        yield from (str(Path(at, name).relative_to(folder)) for name in names + linked)
 
 
 def tables_among(names: Iterable[str]) -> list[str]:

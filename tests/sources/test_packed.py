@@ -194,6 +194,18 @@ def test_a_table_of_any_name_is_taken_where_it_is_alone(tmp_path: Path, name: st
     assert (file.label, file.part, read_all(file)) == ("all.zip", "", b"x")
 
 
+@pytest.mark.parametrize("target", ["away.csv", "more"])
+def test_a_link_in_a_folder_that_leads_to_no_file_is_not_left_out(
+    tmp_path: Path, target: str
+) -> None:
+    for name in ("all", "more"):
+        (tmp_path / name).mkdir()
+        written(tmp_path / name, "x")
+    (tmp_path / "all" / "feb").symlink_to(f"../{target}")
+    with pytest.raises(InvalidInput, match=r"'all/feb': is a link that leads to no file; check"):
+        files_of(tmp_path / "all")
+
+
 def test_where_there_is_no_table_nothing_is_read(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"holds no table of flights, but .*readme.html"):
         files_of(written(tmp_path, zipped(b"x", "license.txt")))
@@ -284,7 +296,7 @@ def test_rows_that_a_table_has_deleted_are_not_read(tmp_path: Path, log: str) ->
 
 def test_a_posted_archive_must_hold_one_table() -> None:
     assert read_all(SentFile(zipped(NOISE))) == NOISE
-    with pytest.raises(InvalidInput, match="holds 2 tables"):
+    with pytest.raises(InvalidInput, match="holds 2 tables; send it to /upload or by POST"):
         read_all(SentFile(archive({"a.csv": "x", "b.csv": "y"})))
 
 

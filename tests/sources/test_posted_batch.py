@@ -157,6 +157,12 @@ def test_the_error_of_a_long_line_holds_an_excerpt_of_it() -> None:
     assert len(str(batch.errors[0].value)) <= 200
 
 
+@pytest.mark.parametrize("start", [b"PAR1", b"ARROW1", b"\xff\xff\xff\xff"])
+def test_a_columnar_file_is_said_to_be_taken_in_parts(start: bytes) -> None:
+    with pytest.raises(FlightchainError, match=r"Parquet or Arrow file; send it to /upload or by"):
+        batch_of(start, ANY, MOST_FLIGHTS)
+
+
 def test_a_byte_order_mark_is_no_part_of_the_first_flight() -> None:
     assert len(batch_of(b"\xef\xbb\xbf" + GOOD_NDJSON, NDJSON, MOST_FLIGHTS).flights) == 1
 
