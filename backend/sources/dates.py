@@ -234,8 +234,8 @@ def contradiction(row: Evidence, order: str) -> str:
     agreeing = _agreeing(row)
     if not agreeing or agreeing & {order, YEAR_FIRST}:
         return ""
-    what = f"is a day only as {WRITTEN[min(agreeing)]}, but the file has {WRITTEN[order]} elsewhere"
-    return f"{what}; write all days in one order"
+    what = f"cannot be {WRITTEN[order]}, the order in which the file is read"
+    return f"{what}; write all days in one order, or name the right one"
 
 
 def _agreeing(row: Evidence) -> set[str]:

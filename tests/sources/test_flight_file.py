@@ -172,7 +172,7 @@ def test_a_file_that_was_put_together_of_two_orders_is_refused(
 ) -> None:
     """Although bad rows may be left out, since the days beside this one would be misread."""
     order = "day-first" if name.startswith("day") else "month-first"
-    with pytest.raises(BadRow, match=r"FL_DATE '.*': is a day only as .*; write all days") as e:
+    with pytest.raises(BadRow, match=r"FL_DATE '.*': cannot be .*; write all days") as e:
         read(FlightFile(dated(tmp_path, JOINED[name]), dates=dates and order))
     assert e.value.row == len(JOINED[name]) + 1
 
@@ -266,15 +266,23 @@ def test_times_may_have_their_days_with_them(
         assert clocks in message
 
 
+def test_days_in_another_order_than_the_one_named_say_so(tmp_path: Path) -> None:
+    path = dated(tmp_path, ["02/03/2019", "03/14/2019"])
+    for order, number in (("day-first", 3), ("year-first", 2)):
+        with pytest.raises(BadRow, match=r"is read; .*, or name the right one") as error:
+            read(open_source(path, dates=order))
+        assert error.value.row == number
+
+
 def test_weekdays_show_that_a_file_was_put_together_of_two_orders(tmp_path: Path) -> None:
     path = dated(tmp_path, ["02/03/2019"] * 1001, [6] * 1000 + [7])
-    with pytest.raises(BadRow, match=r"line 1002: FL_DATE '02/03/2019': is a day only as month"):
+    with pytest.raises(BadRow, match=r"line 1002: FL_DATE '02/03/2019': cannot be day, month"):
         bad_rows(path)
 
 
 def test_days_with_the_year_first_before_others_do_not_decide_these(tmp_path: Path) -> None:
     days = ["2019-03-01"] * 1000 + ["02/03/2019", "13/03/2019"]
-    with pytest.raises(BadRow, match="day only as day, month, year, but the file has year, month"):
+    with pytest.raises(BadRow, match="'02/03/2019': cannot be year, month, day, the order in"):
         bad_rows(dated(tmp_path, days))
     days = ["2019-03-01", "13/03/2019", "02/03/2019"]
     assert days_of(dated(tmp_path, days)) == ["2019-03-01", "2019-03-13", "2019-03-02"]
