@@ -125,7 +125,8 @@ def test_a_file_whose_lines_it_cannot_cut_is_not_posted(
     for other, reason in (
         (text.encode("utf-16"), "it is UTF-16"),
         (text.replace("\n", "\r").encode(), "its lines end in CR alone"),
-        (f"\n{text}".encode(), "it begins with a blank line"),
+        (f"\n{text}".encode(), "its titles do not stand in its first line"),
+        (f"sep=,\n{text}".encode(), "its titles do not stand in its first line"),
     ):
         path = tmp_path / name
         path.write_bytes(gzip.compress(other) if path.suffix == ".gz" else other)
