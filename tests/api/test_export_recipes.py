@@ -89,6 +89,14 @@ def test_the_recipe_for_python_answers_as_the_service_does(
     assert answers == _about(expected)
 
 
+def test_pandas_has_dates_and_integers_as_the_page_says(exported: Path) -> None:
+    pandas = pytest.importorskip("pandas")
+    (option,) = re.findall(r'dtype_backend="(\w+)"', PAGE.read_text(encoding="utf-8"))
+    table = pandas.read_parquet(exported / "flights", dtype_backend=option)
+    assert table["ARR_DELAY"].dtype.kind == "i"
+    assert set(table["FL_DATE"].dt.month) == set(range(1, 13))
+
+
 def test_the_recipe_for_spark_answers_as_the_service_does(
     exported: Path, expected: Answers
 ) -> None:

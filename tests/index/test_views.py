@@ -74,13 +74,20 @@ def _counted(flights: list[dict[str, Any]], field: str) -> list[list[Any]]:
     return [[key, *(figures[name] for name in names)] for key, figures in averages.items()]
 
 
-def test_a_flight_of_a_day_is_looked_up_in_the_index(folder: Path, reader: Reader) -> None:
-    ((day, number),) = reader.ask("SELECT DAY_NUMBER, OP_CARRIER_FL_NUM FROM flights LIMIT 1")
-    plan = reader.ask(
-        f"EXPLAIN QUERY PLAN SELECT * FROM flights"
-        f" WHERE DAY_NUMBER = {day} AND OP_CARRIER_FL_NUM = {number}"
-    )
-    assert any("flight_by_number (day=? AND number=?)" in row[3] for row in plan)
+@pytest.mark.parametrize(
+    ("condition", "searched"),
+    [
+        ("DAY_NUMBER = 14000", "flight_by_number (day=?)"),
+        ("DAY_NUMBER = 14000 AND OP_CARRIER_FL_NUM = 1", "flight_by_number (day=? AND number=?)"),
+        ("ORIGIN = 'LAX'", "PRIMARY KEY (route=?)"),
+        ("ORIGIN_CITY_NAME = 'Los Angeles, CA'", "PRIMARY KEY (route=?)"),
+    ],
+)
+def test_flights_of_a_day_or_an_origin_are_looked_up_in_the_index(
+    reader: Reader, condition: str, searched: str
+) -> None:
+    plan = reader.ask(f"EXPLAIN QUERY PLAN SELECT * FROM flights WHERE {condition}")
+    assert any(searched in row[3] for row in plan)
     assert not [row for row in plan if row[3].startswith("SCAN flight")]
 
 
