@@ -24,6 +24,7 @@ from backend.base.errors import FlightchainError, TryLater
 from backend.base.processes.parent_death import dying_with_parent
 from backend.base.words import printable
 from backend.chain.json_objects import Json
+from backend.cluster.engine_files import peers_in
 from backend.cluster.socket_server import socket_name
 
 VERSION = "0.38.26"
@@ -73,6 +74,7 @@ class Engine:
             *(str(program().absolute()), "start", "--home", str(self._home)),
             *("--log_level", "error"),
             *("--proxy_app", f"unix://{ABCI_SOCKET}", "--rpc.laddr", f"unix://{RPC_SOCKET}"),
+            "--rpc.unsafe",  # so that it can be asked to dial; only its own user reaches the socket
         ]
         self._process = subprocess.Popen(  # noqa: S603  our own command
             command,
@@ -131,6 +133,14 @@ class Engine:
             if _IN_CACHE in str(error):
                 return {"code": 0, "log": ""}
             raise
+
+    def dial_peers(self) -> None:
+        """Have the engine dial the peers that it is not connected with.
+
+        By itself it dials them more and more rarely and gives up after a day, and never dials one
+        whose name was not found when it started. Raises TryLater, FlightchainError.
+        """
+        self.ask("dial_peers", peers=peers_in(self._home).split(","))
 
     def ask(self, method: str, **parameters: Any) -> Json:
         """Return the result of a method of the engine's RPC. Raises TryLater if there is none."""

@@ -78,7 +78,7 @@ def require_sound(
 
     engine_height: the height of the engine's block at which the chain stands.
     """
-    _require_peers(home / "config" / "config.toml", membership, identity)
+    _require_peers(home, membership, identity)
     if identity.index is None or not (member := membership.members[identity.index]).voter:
         return
     _require_key(home / "config" / KEY_NAME, member.voter)
@@ -86,18 +86,28 @@ def require_sound(
     _require_state(home / "data" / STATE_NAME, engine_height, 3 * others > 2 * membership.power)
 
 
-def _require_peers(path: Path, membership: Membership, identity: Identity) -> None:
+def _require_peers(home: Path, membership: Membership, identity: Identity) -> None:
     """Raise FlightchainError if a configuration cannot be read, or names no other member."""
-    try:
-        peers = tomllib.loads(path.read_text("utf-8"))["p2p"]["persistent_peers"]
-    except CONFIG_ERRORS as error:
-        raise config_unusable(path, error) from error
+    peers = peers_in(home)
     others = [m.peer_id for i, m in enumerate(membership.members) if i != identity.index]
     if others and not any(peer in peers for peer in others):
         raise FlightchainError(
-            f"{path} names no other member of this cluster as a peer, so this node would be alone "
-            f"and is not started; {PUT_BACK}"
+            f"{_config(home)} names no other member of this cluster as a peer, so this node would "
+            f"be alone and is not started; {PUT_BACK}"
         )
+
+
+def peers_in(home: Path) -> str:
+    """Return the peers that the engine in `home` dials, with commas. Raises FlightchainError."""
+    path = _config(home)
+    try:
+        return str(tomllib.loads(path.read_text("utf-8"))["p2p"]["persistent_peers"])
+    except CONFIG_ERRORS as error:
+        raise config_unusable(path, error) from error
+
+
+def _config(home: Path) -> Path:
+    return home / "config" / "config.toml"
 
 
 def config_unusable(path: Path, error: Exception) -> FlightchainError:

@@ -7,10 +7,13 @@ engine that stands still although there is something to decide is taken for one 
 Others are believed to go on only where voters with more than a third of the votes say so: if as
 many as the cluster can bear are liars, one of these is not. A peer's key is proved by the engine.
 If starting the engine again does not help, it is waited for longer and longer.
+
+An engine without a quorum is asked to dial its peers, which it does too rarely by itself.
 """
 
 import math
 from collections.abc import Callable
+from contextlib import suppress
 
 import msgspec
 
@@ -24,6 +27,7 @@ from backend.cluster.node_status import ClusterStatus
 
 MOST_LAG_BLOCKS = 2  # of the engine; with more the newest header is old, whatever the clock says
 STUCK_S = 10.0  # a transaction that is on its way so long means that no block is decided
+DIAL_EVERY_S = 30.0  # while there is no quorum
 STANDS_STILL_S = 20.0  # with a quorum a step, or a block that is fetched, takes seconds
 
 READS_ONLY = "this node is not a member that may add flights; use another node"
@@ -54,6 +58,7 @@ class Watcher:
         self._since_s = 0.0  # since when it has been there and should have moved, monotonic
         self._patience_s = STANDS_STILL_S
         self._height_then = -1  # the own height when the engine stood still last
+        self._dialled_s = 0.0  # when it was asked to dial last, or had a quorum, monotonic
 
     def look(self, application: Application, waits_s: float, now_s: float) -> ClusterStatus:
         """Return the status of the cluster.
@@ -79,6 +84,7 @@ class Watcher:
         status = ClusterStatus(
             name, height, names, votes, total, catching_up, lag, "", now_s, own is None
         )
+        self._seek_quorum(status, now_s)
         step = consensus["round_state"]
         is_due = status.has_quorum and (lag > 0 or waits_s > 0)
         self._require_motion(
@@ -97,6 +103,15 @@ class Watcher:
             if 3 * votes > self._membership.power:
                 return height
         return 0
+
+    def _seek_quorum(self, status: ClusterStatus, now_s: float) -> None:
+        """Have the engine dial its peers again and again while there is no quorum."""
+        if status.has_quorum:
+            self._dialled_s = now_s
+        elif now_s - self._dialled_s > DIAL_EVERY_S:
+            self._dialled_s = now_s
+            with suppress(TryLater):
+                self._engine.dial_peers()
 
     def forget(self) -> None:
         """Forget where the engine was, because it had to wait for this node."""

@@ -13,6 +13,7 @@ import pytest
 from backend.base.errors import FlightchainError, TryLater
 from backend.cluster.engine import VARIABLE, Engine, program
 from backend.cluster.engine_watch import (
+    DIAL_EVERY_S,
     LONGEST_STILL_S,
     STANDS_STILL_S,
     EngineStandsStill,
@@ -35,6 +36,10 @@ class FakeEngine(Engine):
         self.at = ("5", 0, 1)
         self.heights = dict.fromkeys(peer_ids, 1)
         self.answers = True
+        self.dialled = 0
+
+    def dial_peers(self) -> None:
+        self.dialled += 1
 
     def ask(self, method: str, **parameters: Any) -> dict[str, Any]:
         """Answer as CometBFT does."""
@@ -181,6 +186,21 @@ def test_nothing_is_expected_without_a_quorum_nor_of_one_that_moves_or_only_begi
     look(1, 3 * LATER_S)
     del engine.peer_ids[1:]
     assert "no quorum" in look(1, 4 * LATER_S).refusal
+
+
+def test_an_engine_without_a_quorum_is_asked_to_dial_its_peers_until_it_has_one(
+    engine: FakeEngine, look: Look
+) -> None:
+    every_s = DIAL_EVERY_S + 1
+    look(0, 10 * every_s)
+    lost, engine.peer_ids[1:] = engine.peer_ids[1:], []
+    for now in range(11, 41):
+        look(0, now * every_s)
+        look(0, now * every_s + 1)
+    assert engine.dialled == 30
+    engine.peer_ids += lost
+    look(0, 100 * every_s)
+    assert engine.dialled == 30
 
 
 def test_an_engine_that_ended_is_quoted_with_its_first_complaint(tmp_path: Path) -> None:

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from backend.chain.flight import as_mapping
+from backend.cluster.configuration import ENGINE
+from backend.cluster.engine import Engine
 from backend.cluster.local import LOG_NAME
 from tests import go_programs
 from tests.cluster.harms import HARMS, NEED_NETWORKS, endure
@@ -39,6 +41,7 @@ def test_flights_posted_anywhere_are_mined_everywhere(world: World) -> None:
         "all nodes see all votes",
     )
     for host in world.hosts:
+        Engine(world.cluster.folder / host.name / ENGINE).dial_peers()  # CometBFT understands it
         assert "was proposed by node" in (world.cluster.folder / host.name / LOG_NAME).read_text()
 
 
