@@ -696,9 +696,11 @@ def test_a_node_of_a_cluster_is_installed_with_its_keys_and_chain(
     root, configured = stand_in.parent / "root", stand_in.parent / "cluster"
     make_cluster_in(configured)
     node, other = configured / "node1", configured / "node2"
+    assert run(stand_in, "--backup", "/mnt/usb/backup", "/srv/chain").returncode == 0
     done = run(stand_in, "--cluster", node, "/mnt/disk/chain", COMETBFT=engine)
     assert done.returncode == 0, done.stderr
     first = laid_out(root)
+    assert not [path for path in first if "backup" in path]
     settings = first["etc/flightchain.env"]
     assert "\nFLIGHTCHAIN_CLUSTER=/mnt/disk/chain/engine\n" in settings
     assert "\nFLIGHTCHAIN_PORT=8001\n" in settings
@@ -717,6 +719,8 @@ def test_a_node_of_a_cluster_is_installed_with_its_keys_and_chain(
     again = run(stand_in, HOME=stand_in.parent, PATH="/usr/bin:/bin")
     assert again.returncode == 0, again.stderr
     assert laid_out(root) == first
+    done = run(stand_in, "--backup", "/mnt/usb/backup")
+    assert "neither --data nor --backup" in done.stderr
     done = run(stand_in, "--cluster", other, COMETBFT=engine)
     assert done.returncode == 1
     assert "is another node" in done.stderr
@@ -807,7 +811,8 @@ REFUSED = [
     (["--backup", "/srv/a", "/srv/a/b"], "must not be in one folder"),
     (["--backup", "/srv/../var/lib/flightchain/b"], "must not be in one folder"),
     (["--cluster", "/no/such/node"], "no folder of a node"),
-    (["--cluster", "/no/such/node", "--data", "none"], "neither --data nor --backup"),
+    (["--cluster", "/no/such/node", "--data", "nycflights"], "neither --data nor --backup"),
+    (["--cluster", "/no/such/node", "--backup", "/srv/b"], "neither --data nor --backup"),
     (["--fast"], "no option --fast"),
 ]
 
