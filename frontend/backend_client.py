@@ -93,19 +93,19 @@ class Backend:
         """Return the JSON at `path`. Raises BackendAway, Refused."""
         return self._object(self._first_answer(path, params=dict(parameters or {})))
 
-    def tips(self) -> Iterator[tuple[str, Json | None, list[int]]]:
-        """Yield each backend's address, its tip, None without one, and its damaged blocks."""
+    def tips(self) -> Iterator[tuple[str, Json | None, Refused | None]]:
+        """Yield each backend's address, its tip, None without one, and why it is not ready."""
         for url in self.urls:
-            tip, damaged = None, []
+            tip, refusal = None, None
             try:
                 with suppress(Refused):
                     tip = self._object(self._answer(url, "GET", "/tip"))
                 self._answer(url, "GET", "/health/ready")
             except Refused as error:
-                damaged = list(error.damaged_blocks)
+                refusal = error
             except BackendAway:
                 tip = None
-            yield url, tip, damaged
+            yield url, tip, refusal
 
     def file(self, path: str, parameters: Mapping[str, str], encodings: str) -> File:
         """Return what is at `path`, however long it is. Raises as `get`.

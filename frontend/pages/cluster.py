@@ -16,7 +16,15 @@ def _nodes() -> Json:
     """
     tips = list(backend.tips())
     first = next((tip for _, tip, _ in tips if tip), None) or backend.get("/tip")
-    nodes = [{"address": url, "tip": tip, "damaged": damaged} for url, tip, damaged in tips]
+    nodes = [
+        {
+            "address": url,
+            "tip": tip,
+            "damaged": list(refusal.damaged_blocks) if refusal else [],
+            "refusal": refusal.detail if refusal else "",
+        }
+        for url, tip, refusal in tips
+    ]
     highest = max((tip["height"] for _, tip, _ in tips if tip), default=0)
     return {"cluster": first.get("cluster"), "height": highest, "nodes": nodes}
 

@@ -79,4 +79,4 @@ def test_if_none_answers_that_is_said() -> None:
     gone = [f"http://127.0.0.1:{free_port()}" for _ in range(2)]
     with pytest.raises(BackendAway, match=gone[0]):
         Backend(*gone).get("/tip")
-    assert list(Backend(*gone).tips()) == [(url, None, []) for url in gone]
+    assert list(Backend(*gone).tips()) == [(url, None, None) for url in gone]

@@ -13,13 +13,17 @@ CLUSTER = {"members": ["pi1", "pi2"], "peers": ["pi2"], "votes": 20, "votes_tota
 TIP = {"height": 7, "hash": "ab" * 32, "timestamp": 0, "transactions": 9, "pending": 0}
 
 
-def node(name: str | None, *damaged: int, has_tip: bool = True) -> Any:
-    """Return what a node answers. name: None if it only reads. damaged: heights of blocks."""
+def node(name: str | None, *damaged: int, has_tip: bool = True, detail: str = "") -> Any:
+    """Return what a node answers.
+
+    name: None if it only reads. damaged: heights of blocks. detail: why it is not ready.
+    """
 
     def answer(path: str, _: Mapping[str, str]) -> Any:
-        refused = (HTTPStatus.SERVICE_UNAVAILABLE, {"damaged_blocks": damaged})
+        problem = {"damaged_blocks": damaged, "detail": detail}
+        refused = (HTTPStatus.SERVICE_UNAVAILABLE, problem)
         if path == "/health/ready":
-            return refused if damaged else {}
+            return refused if damaged or detail else {}
         more = {"node": name, "accepts": name is not None, "proposer": "pi1"}
         return {**TIP, "cluster": CLUSTER | more} if has_tip else refused
 
@@ -39,6 +43,19 @@ def test_damaged_blocks_are_named_with_the_node_that_has_them() -> None:
         assert "pi1 has" not in shown
         nodes = pages.test_client().get("/cluster.json").get_json()["nodes"]
         assert [each["damaged"] for each in nodes] == [[], [3, 5], [7]]
+
+
+def test_a_node_that_is_not_ready_says_why() -> None:
+    with (
+        answering(node("pi1")) as sound,
+        answering(node("pi2", detail="its clock is ahead")) as other,
+    ):
+        pages = create_app(Settings(backend_url=sound, more_backends=(other,))).test_client()
+        shown = text(pages, "/cluster")
+        assert "pi2 is not ready: its clock is ahead." in shown
+        assert "pi1 is not ready" not in shown
+        nodes = pages.get("/cluster.json").get_json()["nodes"]
+        assert [each["refusal"] for each in nodes] == ["", "its clock is ahead"]
 
 
 def test_whether_flights_can_be_added_is_said_of_the_node_that_adds_them() -> None:
