@@ -189,7 +189,8 @@ def configure(
     known = local.hosts
     if reader != bool(known):
         raise FlightchainError(
-            f"{folder} has a cluster already; add --reader to configure one more node"
+            f"{folder} has a cluster already; choose another --folder, or add --reader to "
+            "configure one more node of it"
             if known
             else f"{folder} has no cluster to add a reader to; leave out --reader to make one"
         )

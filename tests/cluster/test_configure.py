@@ -192,7 +192,7 @@ def test_a_cluster_is_not_configured_over_another(configured: Path) -> None:
     before = sorted(path.name for path in configured.iterdir())
     done = configure(configured, "x", "y")
     assert done.exit_code != 0
-    assert "has a cluster" in done.stderr
+    assert "has a cluster already; choose another --folder, or add --reader" in done.stderr
     assert sorted(path.name for path in configured.iterdir()) == before
 
 
