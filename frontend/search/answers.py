@@ -134,16 +134,13 @@ _PAGES = (
 
 
 def leads(reading: Reading, known: Coverage) -> list[Lead]:
-    """Return the pages for a reading; [] if it has unknown words, or days that the ledger lacks.
-
-    So it is for a week of the days that are named: the text does not tell which days are meant.
-    """
+    """Return the pages for a reading; [] if it has unknown words, or days that the ledger lacks."""
     if reading.unknown or not known.first_date or not known.last_date:
         return []
     covered = None
     if reading.days:
         covered = reading.days.within(*map(date.fromisoformat, (known.first_date, known.last_date)))
-        if covered is None or WEEK in reading.wanted:
+        if covered is None:
             return []
     named, hidden = _named(reading, known), list(_hidden(reading, covered))
     fitting = [
@@ -176,6 +173,7 @@ def _named(reading: Reading, known: Coverage) -> dict[str, str]:
         **dict(zip(reading.amounts, reading.amounts, strict=True)),
         **{word: f"{word}s" for word in sorted(reading.wanted & SUBJECTS.keys())},
         "times": "weekdays or hours" if TIMES in reading.wanted else "",
+        "week": "weeks" if WEEK in reading.wanted else "",
         "least": ", ".join(sorted(reading.wanted & LEAST_FIRST)),
         "cancellations" if "cancelled" in reading.wanted else "count": (
             "how many" if MANY in reading.wanted else ""

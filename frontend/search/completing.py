@@ -17,7 +17,7 @@ from frontend.coverage import Carrier, Coverage
 from frontend.search.names import Names, Place, Thing, bare, names_in
 from frontend.search.sentences import MAX_CHARACTERS, Reading, Token, readings
 from frontend.search.times import MONTHS, NAMED
-from frontend.search.vocabulary import NOT_RANKED
+from frontend.search.vocabulary import NOT_RANKED, TIMES
 
 MOST_WORDS = 3  # at the end of a text that may begin a name
 MOST_NAMES = 6
@@ -66,7 +66,7 @@ def similar(text: str, known: Coverage) -> Iterator[str]:
 def looser(reading: Reading, known: Coverage) -> Iterator[Reading]:
     """Yield what a reading says in the newest year, without its days, carrier or period, or back.
 
-    An hour alone is looked for at the largest airports.
+    Hours and weekdays alone are looked for at the largest airports, whose pages have them.
     """
     if reading.days and known.last_date:
         with suppress(ValueError):
@@ -77,7 +77,8 @@ def looser(reading: Reading, known: Coverage) -> Iterator[Reading]:
         yield replace(reading, days=None, carriers=())
     if reading.origin and reading.destination:
         yield replace(reading, origin=reading.destination, destination=reading.origin)
-    if reading.hour is not None and not (reading.origin or reading.destination or reading.at):
+    names = (reading.origin, reading.destination, reading.at, reading.carriers, reading.number)
+    if not any(names) and (reading.hour is not None or reading.when or TIMES in reading.wanted):
         for each in known.airports[:MOST_ALIKE]:
             yield replace(reading, origin=(Place(each.city, each.code, each.flights),))
     if unranked := reading.wanted & NOT_RANKED:

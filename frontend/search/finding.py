@@ -102,13 +102,10 @@ class Finder:
 
         A place is one of departure, and one of arrival if nothing leaves it in this ledger.
         """
-        pages = self._named(reading)
-        if not pages and reading.at:
-            pages = self._named(replace(reading, at=(), destination=reading.at))
-        elif not pages and reading.compared[:1] == ("origin",):
-            compared = ("destination", *reading.compared[1:])
-            pages = self._named(replace(reading, compared=compared))
-        return pages or self._explained(reading)
+        for each in dict.fromkeys((reading, reading.of_arrivals)):
+            if pages := self._named(each):
+                return pages
+        return self._explained(reading)
 
     def _named(self, reading: Reading) -> list[Lead]:
         """Return the pages for what a reading names, if they have flights to show."""

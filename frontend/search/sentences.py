@@ -40,6 +40,7 @@ from frontend.search.vocabulary import (
     RANKING,
     SINCE,
     SUBJECTS,
+    TIMES,
     TIMES_OF_WEEK,
     TO,
     UNTIL,
@@ -111,7 +112,17 @@ class Reading:
     @property
     def says_nothing(self) -> bool:
         """Whether it names nothing and asks for nothing."""
-        return replace(self, unknown=(), amounts=(), when=()) == Reading()
+        return replace(self, unknown=(), amounts=()) == Reading()
+
+    @property
+    def of_arrivals(self) -> "Reading":
+        """It with a place, or airports that are compared, as those of arrival."""
+        if self.at:
+            wanted = self.wanted - {"destination"}
+            return replace(self, at=(), destination=self.at, wanted=wanted)
+        if self.compared[:1] == ("origin",) and not self.destination:
+            return replace(self, compared=("destination", *self.compared[1:]))
+        return self
 
     @property
     def all_days(self) -> list[Days]:
@@ -128,9 +139,12 @@ def readings(text: str, known: Coverage, last_year: int = MAXYEAR) -> list[Readi
         return []
     first, last = map(date.fromisoformat, (known.first_date or known.last_date, known.last_date))
     whole, newest = Days(first, last), min(last, date(last_year, 12, 31))
-    parts = list(_Scanner(bare(text), names_in(known), newest).parts())
-    combinations = islice(product(*parts), MOST_READINGS)
-    read = (each for some in combinations for each in _with_hour(_Gathering(some, whole).reading()))
+    scanner = _Scanner(bare(text), names_in(known), newest)
+    combinations = islice(product(*scanner.parts()), MOST_READINGS)
+    gathered = (_Gathering(some, whole).reading() for some in combinations)
+    if scanner.is_of_arrivals:
+        gathered = (reading.of_arrivals for reading in gathered)
+    read = (each for reading in gathered for each in _with_hour(reading))
     return list(dict.fromkeys(each for each in read if each.unknown or not each.says_nothing))
 
 
@@ -159,6 +173,8 @@ class _Scanner:
         self._is_all_codes = all(word in names.codes for word in words)
         asked = {WANTED.get(token.word, token.word) for token in self._tokens}
         self._asks_of_many = bool(asked & (RANKING | SUBJECTS.keys() | {MANY}))
+        said = {token.word for token in self._tokens}
+        self.is_of_arrivals = bool(said & {*ARRIVALS, "arrival"}) and not said & DEPARTURES
 
     def _split(self) -> Iterator[Token]:
         """Yield the words of the text; a carrier's code is parted from the number behind it."""
@@ -179,9 +195,11 @@ class _Scanner:
         at, before = 0, list[Part]()
         while at < len(self._tokens):
             parts, after = self._longest(at, before[0].kind if before else "")
-            if at and self._text[self._tokens[at - 1].end : self._tokens[at].start] == "-":
-                yield [Part(JOIN, ARRIVING)]
-            elif self._is_state_of(before, self._words(at, after - at)):
+            end = self._tokens[at - 1].end if at else 0
+            sign = self._text[end : self._tokens[at].start].strip()
+            if sign in {"-", "/"}:
+                yield [Part(JOIN, JOINING.get(sign, sign))]
+            if sign != "-" and self._is_state_of(before, self._words(at, after - at)):
                 parts = [Part(STATE, None), *parts]
             if parts:
                 yield parts
@@ -203,7 +221,7 @@ class _Scanner:
         if days and after_days >= after_name:
             if _FOUR_DIGITS.fullmatch(self._tokens[at].text):
                 if after_days == at + 1:
-                    return self._year_or_number(days[0], at, before), after_days
+                    return self._year_or_number(days[0], at, before)
                 if self._is_named_flight(at, before):  # "UA 2013 July 4", but not "2013 July 4"
                     return self._word(at, before), at + 1
             also = named if after_days == after_name else []
@@ -217,12 +235,11 @@ class _Scanner:
 
         after_days: the token behind days that do not exist, if it begins such.
         """
-        if after_days and not self._is_number_of_flight(at, before):
+        text, start, _ = self._tokens[at]
+        is_no_day = text.isdigit() and int(text) > MOST_DAYS  # "UA 45 July", but not "UA 31 June"
+        if after_days and not (is_no_day and self._is_named_flight(at, before)):
             return self._impossible(at, after_days), after_days
-        start = self._tokens[at].start
-        if self._is_day_of_list(at, before):
-            return self._impossible(at, at + 1), at + 1
-        is_number = before == CARRIERS and self._tokens[at].text.isdigit()
+        is_number = before == CARRIERS and text.isdigit()
         for kind, read in () if is_number else ((HOUR, hour_at), (AMOUNT, amount_at)):
             value, after = self._up_to_token(read(self._text, start))
             if after and value is None:
@@ -231,6 +248,8 @@ class _Scanner:
                 return [Part(AMOUNT, f"arrival at {value}:00")], after  # no page has that
             if after:
                 return [Part(kind, value)], after
+        if self._is_day_of_list(at, before):
+            return self._impossible(at, at + 1), at + 1
         return self._word(at, before), at + 1
 
     def _is_of_arrival(self, at: int) -> bool:
@@ -284,26 +303,22 @@ class _Scanner:
             for after in following
         )
 
-    def _year_or_number(self, year: Days, at: int, before: str) -> list[Part]:
+    def _year_or_number(self, year: Days, at: int, before: str) -> Meanings:
         """Return what four digits are: no flight where many are asked for, "worst route 2013"."""
         word = self._tokens[at - 1].word if at else ""
         number = self._flight_number(self._tokens[at])
         if word in YEAR_FOLLOWS or not number:
-            return [Part(DAYS, year)]
+            return [Part(DAYS, year)], at + 1
         is_year = abs(year.first.year - self._newest.year) <= YEARS_OF_A_LEDGER
         if not is_year or word in NUMBER_FOLLOWS:
-            return number
-        return [Part(DAYS, year), *(() if self._asks_of_many and before != CARRIERS else number)]
+            return self._unnamed(at, before, 0)
+        is_no_flight = self._asks_of_many and before != CARRIERS
+        return [Part(DAYS, year), *(() if is_no_flight else number)], at + 1
 
     def _impossible(self, at: int, after: int) -> list[Part]:
         """Return the tokens from `at` up to `after` as one that is unknown: "31 April", "13 am"."""
         start, end = self._tokens[at].start, self._tokens[after - 1].end
         return [Part(UNKNOWN, Token(self._text[start:end], start, end))]
-
-    def _is_number_of_flight(self, at: int, before: str) -> bool:
-        """Return whether what is no day is a flight: "UA 45 July", but not "UA 31 June"."""
-        text = self._tokens[at].text
-        return self._is_named_flight(at, before) and text.isdigit() and int(text) > MOST_DAYS
 
     def _is_named_flight(self, at: int, before: str) -> bool:
         """Return whether a carrier or a word such as "flight" stands in front of the token."""
@@ -411,6 +426,8 @@ class _Gathering:
         """Add a part. joining: how it belongs to the one before."""
         if kind == HOUR and joining in {UNTIL, SINCE}:
             kind, value = AMOUNT, f"{joining} {value}:00"
+        if kind == CARRIERS and joining == TO and not self._others[CARRIERS]:
+            self._others[AMOUNT].append(f"to {value[0].called}")  # FL may be meant for a state
         if kind in self._others:
             self._others[kind].append(value)
         elif kind == DAYS or (
@@ -457,7 +474,7 @@ class _Gathering:
 
     def _compared_flights(self) -> dict[str, Any]:
         """Return the member that compares flights, whose carriers and numbers it takes."""
-        if not _FLIGHTS_COMPARED.fullmatch(re.sub(r"[dRF ]", "", self._letters)):
+        if not _FLIGHTS_COMPARED.fullmatch(re.sub(r"[dRF/ ]", "", self._letters)):
             return {}
         flights = zip(self._others[CARRIERS], self._others[NUMBER], strict=True)
         self._others |= {CARRIERS: [], NUMBER: []}
@@ -471,6 +488,8 @@ class _Gathering:
         if _ranks_flights(wanted) and not self._others[NUMBER]:
             wanted.discard(FLIGHT)
             self._others[AMOUNT].append("a ranking of single flights")
+        elif self._others[CARRIERS] and not is_comparison and _ranks_carriers(wanted):
+            self._others[AMOUNT].append("a ranking")
         untold = (wanted & AMOUNTS) - _told(self._parts, wanted)
         self._others[AMOUNT] += [f"how {amount}" for amount in sorted(untold)]
         return wanted - (AMOUNTS if wanted & RANKING else AMOUNTS - {MANY} | untold)
@@ -510,6 +529,12 @@ def _ranks_flights(wanted: set[str]) -> bool:
     return bool(wanted & {FLIGHT, FLIGHTS} and is_ranking and not wanted & SUBJECTS.keys())
 
 
+def _ranks_carriers(wanted: set[str]) -> bool:
+    """Return whether words ask which rank a carrier has: no page of one carrier tells."""
+    others = SUBJECTS.keys() - {"carrier"} | {TIMES, WEEK}
+    return bool(wanted & {*RANKING, "rank"} and not wanted & others)
+
+
 def _told(parts: tuple[Part, ...], wanted: set[str]) -> frozenset[str]:
     """Return the AMOUNTS that a page tells: how long delays are, how many flights there are."""
     counted = {after.value for one, after in pairwise(parts) if one == Part(ASKED, MANY)}
@@ -521,6 +546,7 @@ def _told(parts: tuple[Part, ...], wanted: set[str]) -> frozenset[str]:
 def _of_places(places: list[tuple[Places, str]]) -> dict[str, Any] | None:
     """Return the members of a reading for places; None if they do not belong together."""
     joins, named = _joins(places), [place for place, _ in places]
+    joins = joins.replace("/", "a" if len(places) > 2 else " ")  # "JFK/LGA to LAX", "JFK/LAX"
     for pattern, members in _ENDS:
         if re.fullmatch(pattern, joins):
             return dict(zip(members, named, strict=True))
@@ -538,7 +564,7 @@ def _of_places(places: list[tuple[Places, str]]) -> dict[str, Any] | None:
 
 def _of_days(days: list[tuple[Days, str]], whole: Days) -> dict[str, Any] | None:
     """Return the members of a reading for days; None if they do not belong together."""
-    joins, named = _joins(days), [each for each, _ in days]
+    joins, named = _joins(days).replace("/", "a"), [each for each, _ in days]
     meant = _open_ended(*days[0], whole) if len(days) == 1 else None
     if re.fullmatch(r".t|ba", joins):
         meant = interval(*named)
@@ -561,7 +587,7 @@ def _open_ended(days: Days, word: str, whole: Days) -> Days | None:
 
 def _is_narrowed(places: list[tuple[Places, str]], new: Places, joining: str) -> bool:
     """Narrow the last place if `new` names the same, as in "New York (JFK)"."""
-    if not places or joining:
+    if not places or joining not in {"", "/"}:
         return False
     before, word = places[-1]
     both = (*before, *new)

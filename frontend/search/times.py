@@ -239,7 +239,9 @@ def _latest(year: str | None, newest: date, days: Callable[[int], Days]) -> Days
 # --- the table --------------------------------------------------------------------------------
 
 _YEAR = r"(?P<year>\d{4})"
-_IN_YEAR = r"(?:(?:,? (?:in |of )?|-|(?='))'?(?P<year>\d{4}|(?<=')\d\d))?"  # "of 2013", "'13"
+_NO_HOUR = r"(?!:\d| ?[ap]\.?m\b)"
+_SHORT = rf"(?:(?<=')|(?<=[a-z]-))\d\d|(?<=[\d,] )0\d{_NO_HOUR}"  # "'13", "Jul-13", "5 08"
+_IN_YEAR = rf"(?:(?:,? (?:in |of )?|-|(?='))'?(?P<year>\d{{4}}|{_SHORT}))?"  # "of 2013"
 _NUMBER = r"(?P<month>\d{1,2})"
 _ANY_YEAR = r"(?P<year>\d{4}|\d\d)"
 _DAY = r"(?P<day>\d{1,2})"
@@ -268,7 +270,7 @@ _HOUR = re.compile(
 _AMOUNT = re.compile(
     r"\d{1,2}(?:-| (?:and|to) )\d{1,2} ?[ap]\.?m\b\.?"  # "6 and 9 am"
     r"|(?:in )?\d+ (?:hours?|minutes?|mins?|days|weeks|months|years|flights)\b|why\b"
-    r"|long(?= flights?\b)"
+    r"|long(?= flights?\b)|than (?:the )?average\b"
     r"|\d+(?= (?:airlines|carriers|airports|cities|routes)\b)"
     rf"|(?:early|mid|late)(?=[ -](?:{'|'.join((*MONTHS, *_MONTHS_SHORT))})\b)"
     r"|(?:first|last|next|early|earliest|latest|fastest|slowest)(?: flights?)?\b",
@@ -278,20 +280,18 @@ _PATTERNS = tuple(
     re.compile(text + r"(?![^\W_]|[-/.]\d)", re.ASCII | re.IGNORECASE)
     for text in (
         r"(?P<meant>today|yesterday|tomorrow|tonight|now)",
-        rf"{_NAMED}{_IN_YEAR}",
-        rf"{_YEAR}[-/]{_NUMBER}[-/]{_DAY}",
+        rf"(?:{_NAMED}|{_NAME}){_IN_YEAR}",
+        rf"{_YEAR}[-/.]{_NUMBER}(?:[-/.]{_DAY})?",
         rf"{_YEAR}(?P<month>\d\d)(?P<day>\d\d)",
         *_EITHER_ORDER,
         rf"{_DAY}\.{_NUMBER}\.{_ANY_YEAR}?",
-        rf"{_WEEKDAY}{_NTH}[ -](?:of )?{_NAME}{_IN_YEAR}",
-        rf"{_DAY}-{_NAME}-(?P<year>\d\d)",
-        rf"{_WEEKDAY}{_NAME} {_NTH}{_IN_YEAR}",
+        rf"{_WEEKDAY}{_NTH}[ -]?(?:of )?{_NAME}{_IN_YEAR}",
+        rf"{_WEEKDAY}{_DAY} ?{_NAME} ?(?P<year>\d\d){_NO_HOUR}",  # "05JAN13"
+        rf"{_WEEKDAY}{_NAME}[ -]?{_NTH}{_IN_YEAR}",
         rf"{_BETWEEN}{_SOME} (?:of )?{_NAME}{_IN_YEAR}",
         rf"{_BETWEEN}{_NAME} {_SOME}{_IN_YEAR}",
-        rf"{_NAME}{_IN_YEAR}",
-        rf"{_YEAR}[-/]{_NUMBER}",
         rf"(?=19|20){_YEAR}[ -](?:{_NAMED}|{_NAME}(?:[ -]{_NTH})?)",  # but "1545 July" is a flight
-        rf"{_NUMBER}[/.]{_YEAR}",
+        rf"{_NUMBER}[-/.]{_YEAR}",
         _YEAR,
         r"'(?P<year>\d\d)",
     )

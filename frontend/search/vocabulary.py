@@ -30,7 +30,7 @@ BEFORE_ENDS = {FROM: "from", "leaving": "from", TO: "to", UNTIL: "to", ARRIVING:
 
 TIMES, UNRANKED = "times", "unranked"  # of these there is no ranking; pages of a name show TIMES
 FLIGHT, FLIGHTS = "flight", "flights"  # a flight number follows, or which of many flights is asked
-WEEK = "week"  # is not ranked either, and is less than the days that are named with it
+WEEK = "week"  # is not ranked either, and no page has weeks
 NOT_RANKED = frozenset((TIMES, UNRANKED, FLIGHT, WEEK))
 WANTED = _turned("wanted")
 COMPARATIVES = {"worse": "worst", "better": "best"}
@@ -72,11 +72,11 @@ BEST_FIRST = {
 }
 """How a comparison ranks by each sort besides that of its own: it has one order, too."""
 
-FILLER = _words("filler")
+ARRIVALS, DEPARTURES = _words("arrivals"), _words("departures")
+FILLER = _words("filler") | ARRIVALS | DEPARTURES
 TIMES_OF_WEEK = _words("times_of_week")
 PHRASES = {tuple(words.split()): meaning for words, meaning in _turned("phrases", ", ").items()}
 NUMBER_FOLLOWS = _words("number_follows")
-ARRIVALS, DEPARTURES = _words("arrivals"), _words("departures")
 YEAR_FOLLOWS = _words("year_follows")
 COMMON = FILLER | TIMES_OF_WEEK | WANTED.keys() | JOINING.keys() | _words("common")
 NICKNAMES = _turned("nicknames", ", ")

@@ -102,6 +102,11 @@ ADDRESSES: dict[str, list[str]] = {
     "EWR v JFK": ["/compare?what=origin&item=EWR&item=JFK"],
     "EWR vs JFK": ["/compare?what=origin&item=EWR&item=JFK"],
     "compare JFK and LGA": ["/compare?what=origin&item=JFK&item=LGA"],
+    "JFK/LAX": ["/route?ORIGIN=JFK&DEST=LAX"],
+    "New York/JFK to Chicago/ORD": ["/route?ORIGIN=JFK&DEST=ORD"],
+    "JFK/LGA to ORD": ["/compare?what=origin&item=JFK&item=LGA&DEST=ORD"],
+    "ORD to JFK/LGA": ["/compare?what=destination&item=JFK&item=LGA&ORIGIN=ORD"],
+    "july/august": ["/compare?what=days&item=July+2013&item=August+2013"],
     "EWR/JFK/LGA to ORD": ["/compare?what=origin&item=EWR&item=JFK&item=LGA&DEST=ORD"],
     "[JFK] to [LAX]": ["/route?ORIGIN=JFK&DEST=LAX"],
     "united + delta": ["/compare?what=carrier&item=19977&item=19790"],
@@ -150,13 +155,19 @@ ADDRESSES: dict[str, list[str]] = {
     "leaving JFK at 8 am arriving LAX": ["/departures?ORIGIN=JFK&DEST=LAX&hour=8"],
     "JFK to LAX at 8 am": ["/departures?ORIGIN=JFK&DEST=LAX&hour=8"],
     "JFK to LAX at 8 pm in July": [f"/departures?ORIGIN=JFK&DEST=LAX&hour=20&{JULY}"],
+    "JFK, July 4, 2013, 8 am": ["/departures?ORIGIN=JFK&hour=8&FL_DATE=2013-07-04"],
+    "JFK 4 July 10 am": ["/departures?ORIGIN=JFK&hour=10&FL_DATE=2013-07-04"],
+    "JFK 4 Jul 08:30": ["/departures?ORIGIN=JFK&hour=8&FL_DATE=2013-07-04"],
     "JFK-LAX 17:30 on 4 July": ["/departures?ORIGIN=JFK&DEST=LAX&hour=17&FL_DATE=2013-07-04"],
     "which united flight leaves JFK for LAX at 8": [
         f"/departures?{UNITED}&ORIGIN=JFK&DEST=LAX&hour=8"
     ],
     "departures from JFK on 4 July": ["/departures?ORIGIN=JFK&FL_DATE=2013-07-04"],
     "departures from JFK": ["/airports/JFK"],
-    "arrivals at JFK": ["/airports/JFK"],
+    "arrivals at JFK": ["/airports/JFK#arrivals"],
+    "united arrivals at ORD": [f"/average_delays?{UNITED}&DEST=ORD&{ALL_DAYS}"],
+    "arrival delay of united at ORD": [f"/average_delays?{UNITED}&DEST=ORD&{ALL_DAYS}"],
+    "compare arrivals at JFK and LGA": ["/compare?what=destination&item=JFK&item=LGA"],
     "from Newark at 12 a.m.": ["/departures?ORIGIN_CITY_NAME=Newark%2C+NJ&hour=0"],
     # rankings
     "worst route in february": [f"/rankings?by=route&{FEBRUARY}&{WORST}"],
@@ -169,6 +180,8 @@ ADDRESSES: dict[str, list[str]] = {
     "when to depart from EWR": ["/airports/EWR"],
     "may, june and july 2013": ["/compare?what=days&item=May+2013&item=June+2013&item=July+2013"],
     "DL1, DL 5": ["/compare?what=flight&item=Delta+Air+Lines+1&item=Delta+Air+Lines+5"],
+    "UA1545 04JUL": [f"/filter_transactions?{UA_1545}&FL_DATE=2013-07-04"],
+    "UA 1545 on 4 Jul 13": [f"/filter_transactions?{UA_1545}&FL_DATE=2013-07-04"],
     "UA 1545 on 4-Jul-13": [f"/filter_transactions?{UA_1545}&FL_DATE=2013-07-04"],
     "busiest route": ["/rankings?by=route&sort=flights&order=descending"],
     "routes with the fewest flights": ["/rankings?by=route&sort=flights&order=ascending"],
@@ -254,6 +267,7 @@ ADDRESSES: dict[str, list[str]] = {
     "how many flights, united or delta": [
         "/compare?what=carrier&item=19977&item=19790&sort=flights"
     ],
+    "how many minutes late is united": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
     "how long are the delays of united": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
     # times
     "July 2013": [f"/rankings?by=carrier&{JULY}"],
@@ -281,7 +295,6 @@ ADDRESSES: dict[str, list[str]] = {
     "between march and may 2013": [
         "/rankings?by=carrier&INITIAL_DATE=2013-03-01&FINAL_DATE=2013-05-31"
     ],
-    "first week of july": [],
     "July 2019": [],
     "united in 2019": [],
     # what names nothing
@@ -376,16 +389,33 @@ UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
     "JFK between 6 and 9 am": [("/airports/JFK", ("6 and 9 am",))],
     "why was UA 1545 late": [(f"/report?{UA_1545}", ("why",))],
     "long flights from JFK": [("/airports/JFK", ("long",))],
-    "flights that arrived at JFK at 5 pm": [("/airports/JFK", ("arrival at 17:00",))],
+    "flights that arrived at JFK at 5 pm": [("/airports/JFK#arrivals", ("arrival at 17:00",))],
     "early flights JFK": [("/airports/JFK", ("early flights",))],
     "JFK to LAX arriving at 5 pm": [("/route?ORIGIN=JFK&DEST=LAX", ("arrival at 17:00",))],
     "leaving JFK, arriving at LAX at 5 pm": [("/route?ORIGIN=JFK&DEST=LAX", ("arrival at 17:00",))],
-    "what arrives at EWR at 17:30": [("/airports/EWR", ("arrival at 17:00",))],
+    "what arrives at EWR at 17:30": [("/airports/EWR#arrivals", ("arrival at 17:00",))],
     "10 worst routes": [(f"/rankings?by=route&{WORST}", ("10",))],
     "5 best routes of delta": [
         (f"/rankings?by=route&OP_CARRIER_AIRLINE_ID=19790&{BEST}", ("5",)),
     ],
-    "top 10 routes": [(f"/rankings?by=route&{BEST}", ("10",))],
+    "top 10 routes": [("/rankings?by=route&sort=flights&order=descending", ("10",))],
+    "top 20 most delayed routes": [(f"/rankings?by=route&{MOST_LATE}", ("20",))],
+    "top 20 routes by delay": [(f"/rankings?by=route&{MOST_LATE}", ("20",))],
+    "most delayed routes with at least 100 flights": [
+        (f"/rankings?by=route&{MOST_LATE}", ("100 flights",)),
+    ],
+    "airlines with fewer than 1000 flights": [
+        ("/rankings?by=carrier&sort=flights&order=ascending", ("1000 flights",)),
+    ],
+    "first week of july": [(f"/rankings?by=carrier&{JULY}", ("first", "weeks"))],
+    "worst week for united": [(f"/average_delays?{UNITED}&{ALL_DAYS}", ("weeks",))],
+    "is united the worst airline": [(f"/average_delays?{UNITED}&{ALL_DAYS}", ("a ranking",))],
+    "rank of united": [(f"/average_delays?{UNITED}&{ALL_DAYS}", ("a ranking",))],
+    "biggest delay of united": [(f"/average_delays?{UNITED}&{ALL_DAYS}", ("a ranking",))],
+    "is united better than average": [
+        (f"/average_delays?{UNITED}&{ALL_DAYS}", ("than average",)),
+    ],
+    "flights to UA": [(f"/average_delays?{UNITED}&{ALL_DAYS}", ("to United Airlines",))],
     "first flight to EWR": [("/airports/EWR#arrivals", ("first flight",))],
     "flights late july": [(f"/rankings?by=carrier&{JULY}", ("late",))],
     "united vs EWR": [

@@ -22,6 +22,7 @@ SEVERAL_DAYS = {
     "1/5/2013": "may be 5 January 2013 or 1 May 2013; write 2013-01-05 or 2013-05-01",
     "1/5/13": "may be 5 January 2013 or 1 May 2013; write 2013-01-05 or 2013-05-01",
     "1-5-2013": "may be 5 January 2013 or 1 May 2013; write 2013-01-05 or 2013-05-01",
+    "Jan-13": "may be January 2013 or 13 January 2013; write 2013-01-01 to 2013-01-31 or",
     "3/8/87": "may be 8 March 1987 or 3 August 1987; write 1987-03-08 or 1987-08-03",
     "4/3/2013 to 5/4/2013": "may be 3 April to 4 May 2013 or 3 to 5 April 2013 or",
 }

@@ -193,9 +193,11 @@ def test_airports_that_nothing_leaves_are_compared_by_their_arrivals(finder: Fin
 
 
 def test_an_hour_alone_is_offered_at_airports(finder: Finder) -> None:
-    assert finder.pages("8 am") == []
+    assert finder.pages("8 am") == finder.pages("flights on Thursday") == []
     offered = [page.address for page in finder.suggestions("8 am")]
     assert offered == ["/departures?ORIGIN=EWR&hour=8"]  # the only one that flights leave
+    for text in ("flights on Thursday", "worst weekday", "delays by hour"):
+        assert finder.suggestions(text)[0].address == "/airports/EWR", text
 
 
 def test_numbers_are_suggested_with_their_flights(finder: Finder, ledger: Ledger) -> None:
