@@ -15,13 +15,14 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from backend.base.errors import Damage, DamagedMempool
+from backend.base.errors import Damage, DamagedMempool, FlightchainError
 from backend.chain.placeholder import VOID
 from backend.cli.commands import main
 from backend.ledger.ledger import Ledger
 from backend.mempool import Mempool
 from backend.mempool.lost_files import lost_in
 from backend.sources.generated import Generated
+from backend.storage.layout import MARK_NAME
 from backend.verify.audit import verify
 from backend.verify.folder_files import LET_IT_BE, kind_of, unusable
 from tests.effort import tries
@@ -149,6 +150,18 @@ def test_a_file_that_this_user_may_not_use_is_to_be_given_to_it_and_not_replaced
                 assert not re.search("put back|remove it|new key|new tokens|restart", reason)
             if not name.startswith("blocks"):
                 verify(folder, with_index=False, with_accepted=False)
+
+
+@pytest.mark.parametrize(("name", "mode"), [("index/index.sqlite", 0o444), (MARK_NAME, 0)])
+def test_a_file_that_this_user_may_not_write_to_is_named_by_the_writer_with_the_remedy(
+    houses: Houses, name: str, mode: int
+) -> None:
+    with copy_for_nobody(houses) as folder:
+        path = (folder / name).resolve()
+        path.chmod(mode)
+        remedy = f"may not use it; run `sudo chmod u+rw {path}`"
+        with pytest.raises(FlightchainError, match=re.escape(remedy)):
+            add_block(folder, 8000, 1)
 
 
 def test_a_folder_in_which_this_user_may_list_files_but_open_none_is_named(houses: Houses) -> None:

@@ -174,13 +174,16 @@ class IndexFollower:
         if writer is not None:
             writer.abandon()
         if not is_wrong(error):
-            raise _write_failed(error) from error
+            raise self._write_failed(error) from error
 
     def _tried(self, action: Callable[[], Done]) -> Done:
         try:
             return action()
         except apsw.Error as error:
-            raise _write_failed(error) from error
+            raise self._write_failed(error) from error
+
+    def _write_failed(self, error: apsw.Error) -> WriteFailed:
+        return WriteFailed(f"the index cannot be written: {in_words(error, self._path.resolve())}")
 
     def _problem(self, progress: Progress) -> str | None:
         """Return why the index that is there cannot be gone on with; None if it can.
@@ -208,10 +211,6 @@ class IndexFollower:
                 return str(error)
             raise unreadable(error) from error
         return problem
-
-
-def _write_failed(error: apsw.Error) -> WriteFailed:
-    return WriteFailed(f"the index cannot be written: {in_words(error)}")
 
 
 def _build(path: Path, store: BlockStore, progress: Progress) -> None:

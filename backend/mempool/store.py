@@ -354,7 +354,8 @@ class Store:
         """Return NeedsRepair if the file is damaged, else WriteFailed."""
         if damage := database.damage_in(error):
             return NeedsRepair(f"{self.path} is damaged: {damage}")
-        return WriteFailed(f"{self.path} cannot be written: {checked_sqlite.in_words(error)}")
+        reason = checked_sqlite.in_words(error, self.path)
+        return WriteFailed(f"{self.path} cannot be written: {reason}")
 
     def append(self, records: Sequence[Record], key: IdempotencyKey | None) -> None:
         """Write records of one offer behind all others, and its key. Only in `writing`."""

@@ -84,10 +84,13 @@ class Watermark:
     def read(self) -> Mark | None:
         """Return the numbers in the file; None if it is missing or damaged.
 
-        Raises DamagedMempool if the file belongs to another ledger.
+        Raises DamagedMempool if the file belongs to another ledger, or this user may not open it.
         """
         with self._lock:
-            descriptor = self._opened()
+            try:
+                descriptor = self._opened()
+            except OSError as error:
+                raise DamagedMempool(f"cannot open {files.reason_of(error, self._path)}") from error
             return None if descriptor is None else self._ours(os.pread(descriptor, _BYTES + 1, 0))
 
     def note(self, mark: Mark) -> None:

@@ -66,7 +66,10 @@ def why_no_miner(folder: Path) -> str:
     if status is None:
         if files.is_locked(folder / LOCK_NAME):
             return f"the miner is starting, or cannot write {STATUS_NAME}; read its log"
-        return "no miner is running, so new flights stay pending; start the service or a miner"
+        return (
+            "no miner is running, so new flights stay pending; start the service or a miner; if "
+            "a miner ends again and again, its messages say why"
+        )
     if late_s := status.overdue_s(time.monotonic()):
         return (
             f"the miner hangs: process {status.pid} is {late_s:.0f} s late with its status, and "

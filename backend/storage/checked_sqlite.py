@@ -95,13 +95,19 @@ def can_be_frozen(path: Path) -> bool:
     return not log_bytes(path) or bool(medium.f_flag & os.ST_RDONLY)
 
 
-def in_words(error: Exception) -> str:
-    """Return what SQLite or the system says of a file, and what to do if its disk is full.
+def in_words(error: Exception, path: Path | None = None) -> str:
+    """Return what SQLite or the system says of a file, and what to do if that is known.
+
+    path: the file that was to be written.
 
     Even reading needs room there: for the file that readers share, which SQLite makes at the first.
     """
     full = (apsw.SQLITE_FULL, apsw.SQLITE_IOERR_SHMSIZE)
     is_full = getattr(error, "extendedresult", None) in full
+    if isinstance(error, apsw.ReadOnlyError) and path and path.exists():
+        is_disk_read_only = bool(os.statvfs(path).f_flag & os.ST_RDONLY)
+        if not (is_disk_read_only or os.access(path, os.W_OK, effective_ids=True)):
+            return f"{error}; {files.access_remedy(path)}"
     return f"database or disk is full; {files.REMEDIES[ENOSPC]}" if is_full else str(error)
 
 
