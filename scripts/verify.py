@@ -326,7 +326,7 @@ def proved(head: Json, lines: Iterator[Json], roots: Roots) -> str:
     require(kind == "answer", f"proofs of the kind {kind!r} are unknown")
     answer = answer_to(head["question"], blocks, len(canonical(head["answer"])) // 300)
     require(canonical(answer) == canonical(head["answer"]), f"the answer is wrong: it is {answer}")
-    return f"in {below}, {canonical(head['question'])} has the answer {json.dumps(answer)}"
+    return f"in {below}, {canonical(head['question'])} has the answer {canonical(answer)}"
 
 
 def checked(path: str, key: str, witnesses: list[str]) -> tuple[Json, Roots]:
