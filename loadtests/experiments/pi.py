@@ -49,6 +49,7 @@ def analyse(results: Results) -> Report:
     closed, facts = closed_points(results), results.lines(loads.SERVICE_FACTS, ServiceFacts)[-1]
     refused = results.lines_if_any(loads.REFUSED, loads.RefusedLine)
     keys = [*(run.key for run in made), *(line.key for line in refused)]
+    chosen = manifest.get("loads", ())
     is_over = manifest["state"] == "complete"  # else what is missing was not reached yet
     failure = open_workload.describe_failure(results, made, steady, "--minutes, or resume")
     load_words = SENTENCES(
@@ -66,7 +67,7 @@ def analyse(results: Results) -> Report:
         "findings",
         service=SENTENCES.paragraph("service", facts=facts),
         steady=steady,
-        left_out=measuring.left_out(keys, manifest.get("loads", ())) if is_over else (),
+        left_out=measuring.left_out(keys, chosen, every, facts.workers) if is_over else (),
         changes=_changes(made, every),
         rejected=[f"{kind} by {engine}" for kind, engine in rejected],
         why=most_common_reason(results, [run.line.run for run in rejected.values()]),

@@ -22,6 +22,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from http.client import HTTPException
 from itertools import product
+from math import ceil
 from random import Random
 from statistics import fmean
 
@@ -178,7 +179,8 @@ def measure(run: Run) -> None:
         generator_check.check(run)
         ask_alone(run, site)
         plan = planned(run)
-        for message in left_out((load.key for load in plan), run.options.loads):
+        made = (load.key for load in plan)
+        for message in left_out(made, run.options.loads, alone(run.results), facts.workers):
             run.say(message)
         missing = measuring.shortfalls(run, list(plan))
         later_s = sum(map(partial(_takes_s, plan), missing))
@@ -360,20 +362,36 @@ def fitting(
     }
 
 
-def left_out(made: Iterable[LoadKey], chosen: Sequence[float]) -> list[str]:
+def left_out(
+    made: Iterable[LoadKey],
+    chosen: Sequence[float],
+    runs: Mapping[tuple[str, str], Alone],
+    workers: int,
+) -> list[str]:
     """Return a sentence for each engine whose higher loads did not fit into the time.
 
-    chosen: the shares of L that were to be measured; none: all.
+    chosen: the shares of L that were to be measured; none: all. runs: of one customer.
     """
-    by_server = grouped(made, lambda key: key.server)
+    by_server, wanted = grouped(made, lambda key: key.server), sorted(chosen or ARRIVALS)
     index = loads.ELSEWHERE_QUESTIONS if loads.ELSEWHERE_QUESTIONS in by_server else loads.ELSEWHERE
     sentences = []
     for server in (index, loads.ELSEWHERE_SCANS):
         highest = max((key.fraction for key in by_server.get(server, ())), default=0.0)
-        if others := [share for share in chosen or ARRIVALS if share > highest]:
-            words = loads.SERVERS[server]
-            sentences += SENTENCES("left_out", questions=words, shares=of_l(others))
+        if others := [share for share in wanted if share > highest]:
+            least = [share for share in wanted if share <= others[0]]
+            minutes = minutes_for(least, first_s(runs, server), workers, busy_s(runs, server))
+            words = {"questions": loads.SERVERS[server], "shares": of_l(others)}
+            sentences += SENTENCES("left_out", **words, next=others[0], minutes=minutes)
     return sentences
+
+
+def minutes_for(shares: Sequence[float], mean_s: float, workers: int, busy_s: float) -> int:
+    """Return how many --minutes these shares of L take. Times (s) are those of `fitting`."""
+    calibrating_s = (LEAST_VALUES + 1) * (measuring.CALIBRATION_REQUESTS * mean_s + START_S)
+    calibrating_s += REPLICATIONS * START_S
+    runs_s = sum(REPLICATIONS * ARRIVALS[share] / share for share in shares) * busy_s / workers
+    loads_s = len(shares) * calibrating_s + LEAST_FACTOR * runs_s
+    return ceil((loads_s / LOAD_SHARE + CHECK_S + 2 * EXPLORING_S) / 60)
 
 
 def of_l(shares: Iterable[float]) -> str:

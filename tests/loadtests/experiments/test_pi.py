@@ -36,7 +36,13 @@ from loadtests.experiments.open_workload_loads import (
 )
 from loadtests.experiments.open_workload_measurements import Measured
 from loadtests.experiments.pi_closed import Closed, ClosedLine
-from loadtests.experiments.pi_measurements import LEAST_FACTOR, MachineLine, fitting, left_out
+from loadtests.experiments.pi_measurements import (
+    LEAST_FACTOR,
+    MachineLine,
+    fitting,
+    left_out,
+    minutes_for,
+)
 from loadtests.experiments.pi_questions import each_once, in_turn, questions_of, rankings
 from loadtests.experiments.running import resume
 from loadtests.generation.calibration import Calibration
@@ -117,12 +123,23 @@ class TestFitting:
 
     def test_what_is_left_out_is_told(self) -> None:
         keys = [load.key for load in fitting(ELSEWHERE_SCANS, 0.04, 480)]
-        index, scans = left_out(keys, ())
+        runs = {(kind, "scan"): _run(0.04) for kind in KINDS}
+        runs |= {(kind, "index"): _run(0.02, 0.001) for kind in (*KINDS, "ranking")}
+        index, scans = left_out(keys, (), runs, 1)
         assert index.startswith("Rankings: 0.3, 0.5, 0.8 and 0.85 of L did not fit")
-        assert scans.startswith("Scans: 0.8 and 0.85 of L did not fit")
+        minutes = minutes_for((0.3, 0.5, 0.8), 0.04, 1, 0.04)
+        assert scans.startswith("Scans: 0.8 and 0.85 of L did not fit into the time; ")
+        assert scans.endswith(f"; --minutes {minutes} are enough up to 0.8 of L, if E[S] stays.")
         keys += [load.key for load in fitting(ELSEWHERE_QUESTIONS, 0.0001, 480)]
-        assert left_out(keys, ()) == [scans]
-        assert left_out(keys, (0.3, 0.5)) == []  # more were not asked for
+        assert left_out(keys, (), runs, 1) == [scans]
+        assert left_out(keys, (0.3, 0.5), runs, 1) == []  # more were not asked for
+
+    def test_loads_fit_into_the_minutes_that_are_told(self) -> None:
+        minutes = minutes_for((0.3, 0.5, 0.8), 0.4, 2, 0.3)
+        for given, highest in ((minutes, 0.8), (minutes - 1, 0.5)):
+            run = Run(Options(minutes=given), Results(Path()), Path(), print)
+            planned = fitting(ELSEWHERE_SCANS, 0.4, measuring._load_s(run), (), 2, 0.3)
+            assert max(load.fraction for load in planned) == highest
 
     def test_nothing_is_measured_of_what_takes_all_the_time_to_calibrate(self) -> None:
         assert fitting(ELSEWHERE_SCANS, 1.0, 480) == {}
@@ -641,6 +658,7 @@ def test_what_is_left_in_all_is_only_what_is_missing(
     monkeypatch.setattr(generator_check, "check", lambda run: None)
     monkeypatch.setattr(measuring, "ask_alone", lambda run, site: None)
     monkeypatch.setattr(measuring, "planned", lambda run: plan)
+    monkeypatch.setattr(measuring, "left_out", lambda *_: [])
     monkeypatch.setattr(open_measuring, "measure_loads", lambda run, *_: left_s.append(run.later_s))
     options = Options(host=f"http://127.0.0.1:{free_port()}", minutes=20)
     measuring.measure(Run(options, results, tmp_path, lambda text: None))
@@ -722,6 +740,7 @@ def test_a_measurement_goes_on_with_the_same_service_alone(
     monkeypatch.setattr(generator_check, "check", lambda run: begun.append("check"))
     monkeypatch.setattr(measuring, "ask_alone", lambda run, site: None)
     monkeypatch.setattr(measuring, "planned", lambda run: {})
+    monkeypatch.setattr(measuring, "left_out", lambda *_: [])
     run = Run(Options(host=f"http://127.0.0.1:{free_port()}"), results, tmp_path, lambda text: None)
     refused = pytest.raises(ProgramFailed, match=r"as it was when .*: The .* with 2 workers on")
     with nullcontext() if goes_on else refused:
