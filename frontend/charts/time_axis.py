@@ -51,6 +51,8 @@ class TimeAxis:
         day_before = slot.first - _DAY
         begins = day_before == _END[self.unit](day_before)
         ends = slot.last == _END[self.unit](slot.last)
+        if slot.first == slot.last and not (begins or ends):
+            return f" on {_DAY_OF[self.unit](slot.first)}"
         since = "" if begins else f" from {_DAY_OF[self.unit](slot.first)}"
         return since if ends else f"{since} until {_DAY_OF[self.unit](slot.last)}"
 

@@ -68,9 +68,13 @@ def test_a_cut_month_or_year_names_its_days(first: str, last: str, names: tuple[
     )
 
 
-def test_one_month_may_be_cut_at_both_ends() -> None:
-    time = TimeAxis("month", (Slot(date(2013, 6, 3), date(2013, 6, 23)),))
-    assert time.names == ("June 2013 from the 3rd until the 23rd",)
+@pytest.mark.parametrize(
+    ("last", "name"),
+    [(23, "June 2013 from the 3rd until the 23rd"), (3, "June 2013 on the 3rd")],
+)
+def test_one_month_may_be_cut_at_both_ends(last: int, name: str) -> None:
+    time = TimeAxis("month", (Slot(date(2013, 6, 3), date(2013, 6, last)),))
+    assert time.names == (name,)
     assert time.incomplete == (0,)
 
 

@@ -18,6 +18,7 @@ from frontend.questions.figures import FIGURES
 from frontend.questions.group_rows import NOUNS, PUNCTUALITY, Row, rows_of
 from tests.api.worlds import Json, World
 from tests.cases import each_of
+from tests.frontend.pages.reading import text
 from tests.frontend.years import Year, days_from
 
 
@@ -257,6 +258,36 @@ def test_a_month_of_which_only_some_days_are_counted_says_so(
     assert [*names_in(pages.get("/days").text, "worst-months")] == [
         ("January 2015 until the 10th", False)
     ]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/average_delays?OP_CARRIER_AIRLINE_ID=19393",
+        "/compare?what=carrier&item=19393&item=19805",
+        "/flight_counter?ORIGIN_CITY_NAME=Chicago, IL&DEST_CITY_NAME=Atlanta, GA",
+        "/airports/ATL?",
+        "/days?sort=flights",
+    ],
+)
+def test_days_that_the_ledger_covers_in_part_are_named(pages: FlaskClient, address: str) -> None:
+    notice = "Of these days, the ledger covers only"
+    asked = f"{address}&INITIAL_DATE={{}}&FINAL_DATE={{}}"
+    longer = text(pages, asked.format("2014-12-31", "2015-12-31"))
+    assert f"{notice} 1 to 10 January 2015." in longer
+    for days in (("2015-01-02", "2015-01-10"), ("2016-01-01", "2016-12-31")):
+        assert notice not in text(pages, asked.format(*days))
+
+
+def test_a_day_with_cancelled_flights_alone_has_no_table_of_hours(
+    pages: FlaskClient, world: World
+) -> None:
+    flown = {(f["ORIGIN"], f["FL_DATE"]) for f in world.transactions if not f["CANCELLED"]}
+    all_days = {(f["ORIGIN"], f["FL_DATE"]) for f in world.transactions}
+    code, day = min(all_days - flown)
+    page = pages.get(f"/days/{day}?ORIGIN={code}").text
+    assert "Carriers on this day</caption>" in page
+    assert "Hours on this day</caption>" not in page
 
 
 def test_a_month_leads_to_those_of_its_days_that_were_counted() -> None:
