@@ -46,6 +46,18 @@ def test_a_days_flights_are_all_there_in_the_order_of_their_schedule(
     assert len(linked(page, "untimed")) == len(legs) - len(timed) > 0
 
 
+def test_an_airport_that_flights_leave_in_one_hour_shows_that_hour(
+    pages: FlaskClient, world: World
+) -> None:
+    hours: dict[tuple[str, str], set[str]] = {}
+    for leg in world.transactions:
+        if time := scheduled(leg):
+            hours.setdefault((leg["ORIGIN"], leg["FL_DATE"]), set()).add(time[:2])
+    code, day, hour = next((*key, *found) for key, found in hours.items() if len(found) == 1)
+    page = pages.get(f"/departures?ORIGIN={code}&INITIAL_DATE={day}&FINAL_DATE={day}").text
+    assert f"&amp;hour={int(hour)}" in page.partition('<caption id="hours"')[2]
+
+
 def test_lists_that_are_cut_say_so(
     pages: FlaskClient, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
