@@ -42,6 +42,24 @@ def test_what_cannot_be_used_on_paper_is_left_out(printed: Page) -> None:
     assert printed.locator(".asked > summary").is_visible()  # says which days
 
 
+def test_colours_that_texts_speak_of_are_printed(visit: Visit, site: Site) -> None:
+    page = visit(site, viewport=A4).open("/airports/{airport}")
+    page.emulate_media(media="print")
+    marks = page.locator("th > input")
+    assert marks.count() > 0
+    assert not any(mark.is_visible() for mark in marks.all())
+    cells = page.locator(".week [class^='n l'], .heat li")
+    colours = cells.evaluate_all("all => all.map(one => getComputedStyle(one).printColorAdjust)")
+    assert set(colours) == {"exact"}
+
+
+def test_colours_that_texts_speak_of_are_there_in_forced_colours(visit: Visit, site: Site) -> None:
+    page = visit(site, forced_colors="active").open("/days")
+    cells = page.locator(".heat li")
+    colours = cells.evaluate_all("all => all.map(one => getComputedStyle(one).backgroundColor)")
+    assert len({*colours}) == len(colours) > 1
+
+
 def test_no_column_of_the_comparison_is_cut_off(visit: Visit, site: Site) -> None:
     page = visit(site, viewport=A4).open("/compare?what=carrier&item=WN&item=AA")
     page.emulate_media(media="print")
