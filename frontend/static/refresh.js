@@ -112,13 +112,15 @@ function exchange(element, fresh) {
 
 async function keepFresh(element) {
   let failures = 0;
+  element.news = news(element); // before the browser translates it
   while (element.dataset.refresh) {
     await rest(element.dataset.everyS * 2 ** failures);
     try {
       const fresh = await fetched(element.dataset.refresh);
       answered(failures);
       failures = 0;
-      if (!resting() && news(fresh) !== news(element)) element = exchange(element, fresh);
+      fresh.news = news(fresh);
+      if (!resting() && fresh.news !== element.news) element = exchange(element, fresh);
     } catch {
       failures += 1;
       unanswered(failures);
@@ -150,7 +152,7 @@ function tick() {
   if (resting() || clockAhead === undefined) return;
   for (const element of document.querySelectorAll("time[data-age]")) {
     const text = age(element);
-    if (element.textContent !== text) element.textContent = text;
+    if (text !== element.age) element.textContent = element.age = text;
   }
 }
 

@@ -212,6 +212,23 @@ def test_how_long_ago_it_was_grows_by_itself(visit: Visit, site: Site) -> None:
     assert shown.inner_text() in {"3 hours ago", "4 hours ago"}
 
 
+def test_what_the_browser_has_translated_stays_until_there_is_news(visit: Visit, own: Site) -> None:
+    visitor = visit(own)
+    page = at_home(visitor)
+    standing, time = page.locator(".standing"), page.locator(".standing tbody time").first
+    time.evaluate("time => time.dateTime = '2000-01-01T00:00:00Z'")  # a text that stays the same
+    after_a_while(page, lambda: time.inner_text().endswith("years ago"))
+    page.locator(".standing dt").first.evaluate("term => term.textContent = 'Neuester Block'")
+    time.evaluate("time => time.textContent = 'lange her'")
+    asked = len(visitor.requests)
+    after_a_while(page, lambda: len(visitor.requests) > asked + 1)
+    expect(standing).to_contain_text("Neuester Block")
+    expect(time).to_have_text("lange her")
+    own.service.post(GOOD)
+    after_a_while(page, lambda: "Neuester Block" not in standing.inner_text())
+    assert fact(page, "Pending") == "1"
+
+
 PAIR = ("dt", "dd")
 
 
