@@ -89,6 +89,7 @@ async function show(answer) {
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const state = page.getElementById("outcome");
     if (!state) return location.assign(answer.url);
+    if (page.title) document.title = page.title;
     result.replaceChildren(document.adoptNode(state));
     if (token()) result.querySelector(".field:not(.wrong) > [name=TOKEN]")?.parentNode.remove();
     if (!state.dataset.refresh) return state.querySelector("h2").focus();

@@ -256,12 +256,13 @@ function whenMined(act) {
 
 function onRequest(section) {
   const row = section.querySelector("[data-check]");
-  const [button, bar] = [row.querySelector("button"), row.querySelector("progress")];
+  const bar = row.querySelector("progress");
   row.hidden = false;
-  button.addEventListener("click", async () => {
-    [button.disabled, bar.hidden, bar.value] = [true, false, 0];
+  row.querySelector("button").addEventListener("click", async () => {
+    if (!bar.hidden) return; // it is not disabled, as it would lose the focus
+    [bar.hidden, bar.value] = [false, 0];
     await verify(section);
-    [button.disabled, bar.hidden] = [false, true];
+    bar.hidden = true;
   });
 }
 
