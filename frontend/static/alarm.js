@@ -41,7 +41,7 @@ function questions(section) {
   return [before, after];
 }
 
-// Show the alarm that is kept, if there is one.
+// Shows the alarm that is kept, if there is one.
 export function showAlarm() {
   const { alarm } = recalled() ?? {};
   document.getElementById("alarm")?.remove();
@@ -54,3 +54,5 @@ export function showAlarm() {
   );
   document.querySelector("main").prepend(section);
 }
+
+showAlarm(); // on every page

@@ -16,12 +16,14 @@ for (const plot of document.querySelectorAll("svg.plot")) {
   plot.tabIndex = 0;
   plot.addEventListener("pointermove", (event) => show(marks.indexOf(event.target)));
   plot.addEventListener("pointerleave", () => show(-1));
+  plot.addEventListener("click", (event) => show(marks.indexOf(event.target))); // the last event of a tap
   plot.addEventListener("focus", () => show(Math.max(at, 0)));
   plot.addEventListener("blur", () => show(-1));
   plot.addEventListener("keydown", (event) => {
     const step = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity }[event.key];
-    if (step) show(Math.max(at + step, 0));
-    if (step) event.preventDefault();
+    if (!step) return;
+    show(Math.max(at + step, 0));
+    event.preventDefault();
   });
 }
 

@@ -74,3 +74,12 @@ def test_a_chart_says_its_values_where_the_pointer_or_the_focus_is(
     page.get_by_role("button", name="Copied").wait_for()
     copied = page.evaluate("navigator.clipboard.readText()")
     assert copied == f"curl '{site.url}/average_delays.csv?OP_CARRIER_AIRLINE_ID={carrier}'"
+
+
+def test_a_chart_says_the_value_that_a_finger_taps(visit: Visit, site: Site) -> None:
+    page = visit(site, has_touch=True).open("/average_delays?OP_CARRIER_AIRLINE_ID={carrier}")
+    plot, value = page.locator("svg.plot").last, page.locator("output.value").last
+    titles = plot.locator("rect > title").all_text_contents()
+    for number in (2, 1):
+        plot.locator("rect").nth(number).tap()
+        assert value.text_content() == titles[number]
