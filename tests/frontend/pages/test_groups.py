@@ -202,10 +202,14 @@ def test_the_verdict_on_a_ranking_is_about_what_it_is_sorted_by(
     assert "delay" not in lead
 
 
-@pytest.mark.parametrize("address", ["/airports/ORD", "/rankings?by=route&page=1"])
+@pytest.mark.parametrize(
+    ("address", "source"),
+    [("/airports/ORD", "CSV file"), ("/rankings?by=route&page=1", "table")],
+)
 def test_routes_are_on_a_map_in_the_colour_of_their_share(
-    pages: FlaskClient, address: str, monkeypatch: pytest.MonkeyPatch
+    pages: FlaskClient, address: str, source: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("frontend.pages.airports.ROUTES_SHOWN", 3)
     routes = pages.get("/rankings.json?by=route").get_json()["few_flights"]
     known = {(row["ORIGIN"], row["DEST"]): row for row in routes}
     monkeypatch.setattr(group_rows, "FEW_ARRIVALS", 5)
@@ -214,6 +218,7 @@ def test_routes_are_on_a_map_in_the_colour_of_their_share(
         r'<path class="route l(\d)" d="[^"]+"><title>(\w+) to (\w+): ([\d.]+)\s% of (\d+) ', page
     )
     assert len(lines) > 3
+    assert f"<desc>The shares are in the {source}.</desc>" in page
     for level, origin, dest, percent, count in lines:
         share = known[origin, dest]["on_time_share_of_scheduled"]
         assert (int(count), percent) == (known[origin, dest]["flights"], f"{100 * share:.1f}")

@@ -169,6 +169,11 @@ COUNTED_4_JULY = "/flight_counter?ORIGIN=BTV&DEST=BOS&INITIAL_DATE=2016-07-04&FI
         (f"/route?ORIGIN=BTV&DEST=JFK&{ALL_DAYS}", NO_HOUR),
         (f"/airports/BTV?{ALL_DAYS}", NO_HOUR),
         (f"/average_delays?OP_CARRIER_AIRLINE_ID={DELTA}&{ALL_DAYS}", NO_HOUR),
+        (f"/average_delays?OP_CARRIER_AIRLINE_ID={DELTA}&{ALL_DAYS}", "(DL), arrivals by delay"),
+        (
+            "/rankings?INITIAL_DATE=2011-01-01&FINAL_DATE=2011-12-31",
+            "The ledger has no flights on these days.",
+        ),
         (
             f"/report?OP_CARRIER_FL_NUM=9&OP_CARRIER_AIRLINE_ID={DELTA}&ORIGIN=BOS",
             "(DL) with the number 9 from Boston, MA (BOS) on these days.",
