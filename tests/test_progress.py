@@ -92,6 +92,13 @@ def test_a_line_that_stays_stands_above_the_one_that_changes(
     assert shown.getvalue() == f"first\n{BEGIN_ANEW}half{after}"
 
 
+def test_of_a_long_line_a_terminal_shows_both_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    shown = screen(monkeypatch, is_terminal=True)
+    monkeypatch.setenv("COLUMNS", "31")
+    Line(in_a_log=True).show("checking On_Time_2008_1.zip: 42%, 9 rows", at_once=True)
+    assert shown.getvalue() == f"{BEGIN_ANEW}checking O…_1.zip: 42%, 9 rows"
+
+
 @pytest.mark.parametrize(
     ("share", "elapsed_s", "message"),
     [

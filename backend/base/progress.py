@@ -58,10 +58,18 @@ class Line:
     def _write(self) -> None:
         if self._is_terminal:
             width = get_terminal_size().columns - 1  # a longer one would not be written over
-            sys.stderr.write(BEGIN_ANEW + self._text[:width])
+            sys.stderr.write(BEGIN_ANEW + _fitted(self._text, width))
         else:
             sys.stderr.write(f"{self._text}\n")
         sys.stderr.flush()
+
+
+def _fitted(text: str, width: int) -> str:
+    """Leave out the middle of a text that is too long: the name of a file, with figures behind."""
+    if len(text) <= width:
+        return text
+    begins = width // 3
+    return f"{text[:begins]}…{text[len(text) - (width - 1 - begins) :]}"
 
 
 @contextmanager
