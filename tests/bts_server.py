@@ -72,11 +72,16 @@ class _Handler(Handler):
         self.end_headers()
         self.wfile.write(body)
 
-    def send_rest(self, content: bytes, sent: int | None = None, encoding: str = "") -> None:
-        """Send the part of a file that was asked for. sent: after how many bytes to break off."""
-        tag = f'"{hash(content)}"'
+    def send_rest(
+        self, content: bytes, sent: int | None = None, encoding: str = "", weak: str = ""
+    ) -> None:
+        """Send the part of a file that was asked for. sent: after how many bytes to break off.
+
+        weak: W/ for an ETag that fits no If-Range.
+        """
+        tag = f'{weak}"{hash(content)}"'
         start = int(self.headers.get("Range", "bytes=0-")[6:].partition("-")[0])
-        if self.headers.get("If-Range", tag) != tag:
+        if self.headers.get("If-Range", tag) != tag or (weak and "If-Range" in self.headers):
             start = 0
         if start >= len(content):
             self.send(416, b"", Content_Range=f"bytes */{len(content)}")
@@ -96,6 +101,17 @@ class _Handler(Handler):
 def broken_off(after: int) -> Fault:
     """Send so many bytes of what was asked for, and close the connection."""
     return lambda handler, content: handler.send_rest(content, after)
+
+
+def with_a_weak_tag(after: int) -> Fault:
+    """Do so with an ETag that does not say that all bytes are the same."""
+    return lambda handler, content: handler.send_rest(content, after, weak="W/")
+
+
+def cut_in_the_head(handler: _Handler, _: bytes) -> None:
+    """Close the connection before the headers have ended."""
+    handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Le")
+    handler.close_connection = True
 
 
 def stalled(goes_on: Event) -> Fault:

@@ -42,6 +42,8 @@ def fetch(bts: Bts, folder: Path, least_free: int = 0) -> tuple[bytes, list[str]
         ([server.broken_off(100)], ["", "bytes=100-"]),
         ([server.broken_off(10)] * 9, ["", *(f"bytes={10 * n}-" for n in range(1, 10))]),
         ([server.broken_off(100), server.ignoring_the_range], ["", "bytes=100-"]),
+        ([server.with_a_weak_tag(100)] * 2, ["", "bytes=100-", "bytes=200-"]),
+        ([server.broken_off(3), server.cut_in_the_head], ["", "", ""]),
         ([server.busy, server.busy], ["", "", ""]),
         ([server.broken_off(100), server.busy], ["", "bytes=100-", "bytes=100-"]),
         ([server.in_parts] * 2, ["", "bytes=200-", "bytes=400-"]),
@@ -100,15 +102,17 @@ def test_a_server_that_is_too_slow_is_asked_again_and_not_for_ever(
 
 
 @pytest.mark.parametrize(
-    ("named", "pauses"), [("7", [7]), ("soon", []), ("Fri, 31 Dec 99999 23:59:59 GMT", [])]
+    ("named", "pause_s"), [("7", 7), ("soon", 0), ("Fri, 31 Dec 99999 23:59:59 GMT", 0)]
 )
 def test_a_server_that_is_busy_is_asked_again_after_the_pause_that_it_names(
-    bts: Bts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, pauses: list[int]
+    bts: Bts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: str, pause_s: int
 ) -> None:
     content, slept = bts.publish(MONTH), list[float]()
     bts.faults.append(lambda handler, _: handler.send(503, b"", Retry_After=named))
     monkeypatch.setattr("urllib3.util.retry.time.sleep", slept.append)
-    assert (fetch(bts, tmp_path)[0], slept) == (content, pauses)
+    fetched, [message] = fetch(bts, tmp_path)
+    assert (fetched, slept) == (content, [pause_s])
+    assert message.endswith("answers 503; trying again" + (" in 7 s" if pause_s else ""))
 
 
 def test_a_file_that_changes_meanwhile_is_begun_again(bts: Bts, tmp_path: Path) -> None:
@@ -142,8 +146,8 @@ def unreachable(bts: Bts) -> None:
     [
         (lambda bts: bts.files.clear(), NotThere, "does not exist"),
         (lambda bts: bts.faults.append(server.login_page), DownloadFailed, "log in with"),
-        (lambda bts: bts.faults.extend([server.busy] * 3), DownloadFailed, "503"),
-        (lambda bts: bts.faults.append(lambda h, _: h.send(403, b"")), DownloadFailed, "403"),
+        (lambda bts: bts.faults.extend([server.busy] * 3), DownloadFailed, "503; check this"),
+        (lambda bts: bts.faults.append(lambda h, _: h.send(403, b"")), DownloadFailed, "403; try"),
         (lambda bts: bts.faults.extend([server.redirecting] * 4), DownloadFailed, "302 again"),
         (
             lambda bts: bts.faults.append(lambda h, _: h.send(302, b"", Location="http://[")),

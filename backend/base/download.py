@@ -7,12 +7,12 @@ in this process or in a later one. A file has its own name only when it is whole
 import os
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
 
 import urllib3
-from urllib3.exceptions import HTTPError, InvalidHeader
+from urllib3.exceptions import HTTPError, InvalidHeader, ProtocolError
 
 from backend.base.errors import FlightchainError, NotFound, shown
 from backend.base.files import (
@@ -142,14 +142,17 @@ class Downloader:
         """Write the bytes of an answer from `start` on."""
         rest = response.length_remaining or 0
         first = response.read(len(self._magic))
-        if start == 0 and not first.startswith(self._magic):
+        if start == 0 and len(first) < len(self._magic):
+            raise HTTPError("the answer ended at its beginning")
+        if start == 0 and first != self._magic:
             kind = shown(response.headers.get("Content-Type", "something"))
             raise DownloadFailed(
                 f"{url} is answered with {kind} that begins with {shown(first)}, instead of the "
                 "file; if your network requires a login, log in with a browser, and try again"
             )
         require_room(part.path.parent, self._least_free + max(0, rest - part.size() + start))
-        part.tag = response.headers.get("ETag", "")
+        tag = response.headers.get("ETag", "")
+        part.tag = "" if tag.startswith("W/") else tag  # a weak one fits no If-Range
         part.cut(start)
         part.append(first, start + rest)
         since_s, size = time.monotonic(), part.size()
@@ -173,7 +176,8 @@ class Downloader:
                 raise _Busy(response)
             again = " again and again" if response.get_redirect_location() else ""
             reason = f"the server answers {response.status}{again}"
-            raise DownloadFailed(f"{url} cannot be read: {reason}")
+            remedy = "try again later, or download it by hand"
+            raise DownloadFailed(f"{url} cannot be read: {reason}; {remedy}")
         return response
 
     def _patiently(
@@ -189,18 +193,32 @@ class Downloader:
                     held = size()
                     retries = retries if isinstance(error, _TooSlow) else self._retries
                 response = error.response if isinstance(error, _Busy) else None
-                reason = f"{url} cannot be read: {getattr(error, 'reason', error)}"
+                reason = f"{url} cannot be read: {_reason(error)}"
                 try:
                     retries = retries.increment("GET", url, response, error)
                 except HTTPError:
-                    raise DownloadFailed(
-                        f"{reason}; the part that came is kept: run the command again to continue"
-                    ) from error
-                self._report(f"{reason}; trying again")
-                try:
-                    retries.sleep(response)
-                except (InvalidHeader, ValueError):  # it names no pause that can be read
-                    retries.sleep()
+                    remedy = "check this machine's network and date, or try again later"
+                    if size():
+                        remedy = "the part that came is kept: run the command again to continue"
+                    raise DownloadFailed(f"{reason}; {remedy}") from error
+                pause_s = _pause_s(retries, response)
+                when = f" in {pause_s:.0f} s" if pause_s else ""
+                self._report(f"{reason}; trying again{when}")
+                time.sleep(pause_s)
+
+
+def _reason(error: Exception) -> str:
+    """Say what went wrong, once: urllib3 repeats the cause of a broken connection."""
+    is_repeated = isinstance(error, ProtocolError)
+    return str(error.args[0] if is_repeated else getattr(error, "reason", error)).rstrip(".")
+
+
+def _pause_s(retries: urllib3.Retry, response: urllib3.BaseHTTPResponse | None) -> float:
+    """Return the pause that a busy server names, or else one that grows."""
+    with suppress(InvalidHeader, ValueError):  # it names none that can be read
+        if response and (named_s := retries.get_retry_after(response)):
+            return named_s
+    return retries.get_backoff_time()
 
 
 @contextmanager

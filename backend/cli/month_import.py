@@ -222,7 +222,7 @@ def _problem(path: Path) -> str:
             with table.opened() as blocks:
                 deque(blocks, 0)
     except InvalidInput as error:
-        return error.reason
+        return error.reason.partition("; ")[0]  # what follows is to be done by hand
     return ""
 
 

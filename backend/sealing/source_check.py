@@ -233,7 +233,7 @@ def _require_month(source: Source, columns: FlightColumns) -> None:
     """Raise InvalidInput for a flight that is not of the month of its source."""
     for day in set(columns[_DATE] if source.month and columns else ()):
         if not str(day).startswith(source.month):
-            reason = f"has flights of {day}, but {source.month} was asked for; nothing is imported"
+            reason = f"has flights of {day}, but {source.month} was asked for"
             raise InvalidInput("file", source.label, reason)
 
 
