@@ -420,6 +420,12 @@ def test_bad_rows_below_two_headers_do_not_go_into_one_file(tmp_path: Path) -> N
     assert transactions_in(tmp_path / "chain") == 0
 
 
+ONE_FILE = (
+    "--bad-rows needs FILES to be a single file or month; without it, each gets a file in the "
+    "working folder"
+)
+
+
 @each_of(
     ("arguments", "refusal"),
     [
@@ -434,11 +440,8 @@ def test_bad_rows_below_two_headers_do_not_go_into_one_file(tmp_path: Path) -> N
         (f"{__file__} --skip-at-most 1", "--skip-at-most needs --skip-bad"),
         (f"{__file__} --bad-rows x.csv", "--bad-rows needs --skip-bad"),
         *(
-            (
-                f"{files} --skip-bad --bad-rows x.csv",
-                "--bad-rows needs FILES to be a single file",
-            )
-            for files in ("--nycflights", f"{__file__} {__file__}")
+            (f"{files} --skip-bad --bad-rows x.csv", ONE_FILE)
+            for files in ("--nycflights", f"{__file__} {__file__}", "bts:2008-01..latest")
         ),
     ],
 )

@@ -150,10 +150,13 @@ def import_command(
     if sum([bool(files), nycflights, generate is not None, if_empty]) != 1:
         raise click.UsageError("give FILES, or one of --nycflights, --generate N and --if-empty")
     _require_effect(context)
-    if bad_rows and len(files) != 1:
-        raise click.UsageError("--bad-rows needs FILES to be a single file")
     paths = [file for file in files if isinstance(file, Path)]
     months = _months_among(files, keep_zips)
+    if bad_rows and (len(files) != 1 or (months and months.first != months.last)):
+        raise click.UsageError(
+            "--bad-rows needs FILES to be a single file or month; without it, each gets a file in "
+            "the working folder"
+        )
     if months and dates:
         raise click.UsageError("--dates needs FILES")
     require_ledger(settings.folder)
