@@ -113,6 +113,7 @@ def test_more_than_a_few_bad_rows_are_left_out_if_a_box_is_ticked(visitor: Visit
     page = visitor.upload(spoilt(flights, 4))
     assert page.status_code == 200
     assert "9 rows are flights, 1 is not." in page.text
+    assert "or leave this row out." in page.text
     assert "Leave 1 row out and add 9 flights" in page.text
     refused = visitor.go_on(page)
     assert "many rows are bad and the box below was not ticked" in notice(refused)
