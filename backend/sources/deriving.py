@@ -14,7 +14,7 @@ bad rows, because nobody knows what was meant.
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from itertools import repeat
@@ -78,18 +78,19 @@ class Deriver:
         order: str | None,
         ledger: Lookup,
         dialect: str = LOOSE,
-        filled: Set[str] = frozenset(),
+        *,
+        have_minutes: bool = False,
     ) -> None:
         """order: as in `dates`. ledger: knows airports from flights that are stored.
 
         dialect: how cells are written, of `cells.DIALECTS`; if `STRICT`, nothing is derived.
-        filled: of ARR_TIME and AIR_TIME, those that some rows of the file are known to have.
+        have_minutes: whether some rows of the file are known to have minutes in the air.
         """
         self.reading = reading
         self.is_strict = dialect == STRICT
         self._dialect = dialect
         self._ledger = ledger
-        self._filled = filled
+        self._have_minutes = have_minutes
         self._sources = reading.sources
         self._days = ParseCache[object, object](lambda day: iso_day(day, order))
         self._calendar = ParseCache(_calendar)
@@ -226,9 +227,7 @@ class Deriver:
         if DIVERTED in columns:
             diverted = [self._flags[cell] == 1 for cell in columns[DIVERTED]]
         rows = list(zip(flags, diverted, *zeros.values(), strict=True))
-        have_arrivals = "ARR_TIME" in self._filled or set(zeros["ARR_TIME"]) > {None}
-        have_minutes = "AIR_TIME" in self._filled or False in zeros["AIR_TIME"]
-        file = (self.reading.is_of_fields, have_arrivals, have_minutes)
+        file = (self.reading.is_of_fields, self._have_minutes or False in zeros["AIR_TIME"])
         changes = {row: _changes(*file, *row) for row in set(rows)}
         if not any(changes.values()):
             return
@@ -245,7 +244,6 @@ class Deriver:
 
 def _changes(
     is_of_fields: bool,
-    have_arrivals: bool,
     have_minutes: bool,
     cancelled: object,
     diverted: bool | None,
@@ -254,9 +252,8 @@ def _changes(
     """Return the cells of a row that cannot stay, and what is wrong with each; "" empties it.
 
     is_of_fields: whether the file has a flight's fields alone; whoever posts these decides what is
-    empty. have_arrivals, have_minutes: whether others have a time of arrival, or minutes in the
-    air. diverted: None if the file does not say it of any flight. cells: for each of `_TIMES`
-    whether it is zero; None if it is empty.
+    empty. have_minutes: whether others have minutes in the air. diverted: None if the file does not
+    say it of any flight. cells: for each of `_TIMES` whether it is zero; None if it is empty.
     """
     zeros = {name for name, is_zero in zip(_TIMES, cells, strict=True) if is_zero}
     values = {name for name, is_zero in zip(_TIMES, cells, strict=True) if is_zero is False}
@@ -268,7 +265,7 @@ def _changes(
         return dict.fromkeys(void if has_left else void | departure, "")
     if cancelled == 0 and "DEP_TIME" not in full and not is_of_fields:
         return {"DEP_TIME": _NOT_LEFT}
-    lacks_arrival = have_arrivals and not is_of_fields and "ARR_TIME" not in full
+    lacks_arrival = "ARR_TIME" not in full and not is_of_fields
     has_odd_delay = "ARR_DELAY" in full and (lacks_arrival or diverted)
     # Others have minutes in the air or a time of arrival, if they arrived.
     is_without = have_minutes or "ARR_TIME" not in full

@@ -149,7 +149,8 @@ class FlightFile(Source):
         dialect = STRICT if is_strict else times.dialect()
         if dialect not in (STRICT, STORED) and (reason := contradiction_of_columns(reading, first)):
             raise file.problem(reason)
-        deriver = Deriver(reading, order, self._ledger, dialect, times.filled())
+        has_minutes = times.have_minutes()
+        deriver = Deriver(reading, order, self._ledger, dialect, have_minutes=has_minutes)
         known = self._described(file, reading, deriver, first)
         return deriver, chain(reads, batches), known
 

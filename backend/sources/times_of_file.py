@@ -54,12 +54,12 @@ class TimesOfFile:
         """
         wanted = min(ROWS, self._rows // 2)
         has_times = min(self._filled["DEP_TIME"], self._filled["ARR_TIME"]) >= wanted
-        has_minutes = self._filled["AIR_TIME"] > 0 or "AIR_TIME" not in self.places
+        has_minutes = self.have_minutes() or "AIR_TIME" not in self.places
         return self._batches >= BATCHES or (has_times and has_minutes)
 
-    def filled(self) -> set[str]:
-        """Return the names of the columns that have more than zeros in some rows."""
-        return {name for name, rows in self._filled.items() if rows}
+    def have_minutes(self) -> bool:
+        """Return whether some rows have minutes in the air, other than zeros."""
+        return self._filled["AIR_TIME"] > 0
 
     def dialect(self) -> str:
         """Return how cells are written, of `cells.DIALECTS`."""
