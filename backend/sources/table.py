@@ -51,25 +51,22 @@ _Parsed = tuple[Sequence[list[str]], Sequence[int], Sequence[BadRow]]
 class _Header:
     """The header of a table.
 
-    line: as it stands. cells: how many it has. titles: what is in them, without empty ones at the
-    end. usual: how many cells most of the first rows have, but for those with a city in two cells.
-    is_filled: whether rows have something below an empty title at the end. above: the lines above
-    it.
+    line: as it stands. titles: what is in its cells, without empty ones at the end. usual: how many
+    cells most of the first rows have, but for those with a city in two cells. is_filled: whether
+    rows have something below an empty title at the end. above: the lines above it.
     """
 
     file: PackedFile
     line: str
     separator: str
-    cells: int
     titles: tuple[str, ...]
     usual: int
     is_filled: bool
     above: str
 
-    def idle_lines(self) -> tuple[str, ...]:
-        """Return lines that say nothing: the header again, rows of empty cells, the end in DOS."""
-        widths = (self.cells, self.usual)
-        return self.line, "\x1a", *(self.separator * (width - 1) for width in widths)
+    def idle_lines(self) -> tuple[str, str]:
+        """Return lines that say nothing: the header again, and the end of a file in DOS."""
+        return self.line, "\x1a"
 
     def takes(self, row: list[str]) -> bool:
         """Return whether this is a row of the table.
@@ -196,6 +193,7 @@ def _header_above(
         with suppress(csv.Error):
             if is_loose or not _SPLIT_CITY.search(_QUOTED.sub("", first)):
                 rows.append(next(_parse([first], delimiter=separator)))
+    rows = [row for row in rows if any(map(str.strip, row))]
     if _have_row_names(rows, len(cells)):
         cells = ["", *cells]
     titles = _titles(file, cells)
@@ -203,7 +201,7 @@ def _header_above(
     widest = max(widths, key=lambda width: (widths[width], width == len(cells)))
     usual = max(len(titles), widest)
     is_filled = usual == len(cells) and all(row[-1] for row in rows)
-    return _Header(file, line, separator, len(cells), titles, usual, is_filled, above)
+    return _Header(file, line, separator, titles, usual, is_filled, above)
 
 
 def _have_row_names(rows: list[list[str]], count: int) -> bool:
@@ -272,7 +270,8 @@ def _batches(header: _Header, batches: Iterator[Lines]) -> Iterator[BatchReader]
             lines[-MOST_LINES:], following[:MOST_LINES] = around[:cut], around[cut:]
         if not any(lines):
             continue  # a bomb may have a thousand million blank lines
-        is_empty = is_empty and set(lines) <= {"", *header.idle_lines()}
+        filled = (line for line in lines if line.strip(f'" {SEPARATORS}'))
+        is_empty = is_empty and set(filled) <= set(header.idle_lines())
         yield partial(_batch, header, first, lines)
     if is_empty:
         raise header.file.without_rows("has a header but no rows")
@@ -320,7 +319,8 @@ def _usual_columns(
     if len(rows) != len(lines) or widths != {header.usual}:
         return {}
     columns = dict(zip(positions, zip(*rows, strict=True), strict=True))
-    is_usual = not header.has_title(columns[header.first_title()])
+    first = columns[header.first_title()]
+    is_usual = "" not in first and not header.has_title(first)
     return columns if is_usual and not any(any(columns[at]) for at in header.beyond()) else {}
 
 
@@ -339,10 +339,12 @@ def _parsed(header: _Header, lines: list[str], numbers: Sequence[int]) -> _Parse
             reason = f"{_reason(error)}; close its quotes, and write each row in one line"
             faults.append(header.file.bad_row(number, "line", line, reason))
             continue
+        if not any(map(str.strip, row)):
+            continue
         if header.takes(row):
             rows.append(row)
             good.append(number)
-        elif line.strip() and not _ROW_COUNT.fullmatch(line):
+        elif not _ROW_COUNT.fullmatch(line):
             header.require_row(number, row)
             remedy = "delete the line if it is not a flight, add what is missing, or download again"
             if len(row) > width:

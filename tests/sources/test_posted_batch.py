@@ -95,7 +95,7 @@ GOOD_CSV = b"2008,4,2008-01-03,1,1,,IAD,a,b,,TPA,c,d,,,,,0,\n"
         (NDJSON, GOOD_NDJSON.replace(b'"YEAR": 2', b'"YEAR": 3'), GOOD_NDJSON, b""),
         (CSV, b"x\n", GOOD_CSV, HEADER),
         (CSV, b"," * 17 + b"x\n", GOOD_CSV, HEADER),
-        (CSV, b",\n\n", GOOD_CSV, HEADER),
+        (CSV, b"x,\n\n", GOOD_CSV, HEADER),
     ],
 )
 def test_bad_rows_are_counted_on_when_enough_are_described(

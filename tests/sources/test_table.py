@@ -214,10 +214,10 @@ def test_lines_of_one_file_may_end_in_different_ways(tmp_path: Path) -> None:
     assert (len(batch.numbers), len(batch.faults)) == (3, 2)
 
 
-@pytest.mark.parametrize("empty_row", ["," * 18, "," * 21])
-def test_rows_of_empty_cells_are_left_out(tmp_path: Path, empty_row: str) -> None:
+@pytest.mark.parametrize("tail", ["", ",,,"])
+@pytest.mark.parametrize("empty_row", ["," * 18, "," * 21, ",", " ,\t,", '"",' * 18 + '""'])
+def test_rows_of_empty_cells_are_left_out(tmp_path: Path, empty_row: str, tail: str) -> None:
     header, *rows = TABLE.splitlines()
-    tail = empty_row.removeprefix("," * 18)
     lines = [header + tail, rows[0] + tail, empty_row, rows[1] + tail, empty_row, empty_row]
     _, (batch,) = read(tmp_path, "\r\n".join([*lines, ""]))
     assert (list(batch.numbers), batch.repeated_headers, batch.faults) == ([2, 4], 0, [])
