@@ -27,12 +27,12 @@ no_arguments() {
 # make_venv: make a virtual environment in $VENV, unless there is one that can install packages. Only what these scripts
 # have made is ever deleted, whatever VENV names.
 make_venv() {
-  command -v "$PYTHON" >/dev/null || fail "there is no $PYTHON; install Python 3.11 or newer"
+  command -v "$PYTHON" >/dev/null || fail "there is no $PYTHON; install Python 3.11 to 3.13"
   local version
   version=$("$PYTHON" --version 2>/dev/null || true)
-  [ -n "$version" ] || fail "$PYTHON does not run; let PYTHON name Python 3.11 or newer"
+  [ -n "$version" ] || fail "$PYTHON does not run; let PYTHON name Python 3.11 to 3.13"
   "$PYTHON" -c 'import sys; sys.exit(sys.version_info < (3, 11))' ||
-    fail "$version is too old; Python 3.11 or newer is needed"
+    fail "$version is too old; Python 3.11 to 3.13 is needed"
   if [ -e "$VENV/pyvenv.cfg" ] && has_pip; then return; fi
   if is_ours; then
     echo "making $VENV anew: it is incomplete, or of a Python that is gone" >&2

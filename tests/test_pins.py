@@ -79,9 +79,10 @@ def test_whatever_installs_packages_asks_for_their_hashes() -> None:
 NEWEST = f"python{pins.PYTHONS[-1]}"
 
 
-def test_readme_names_the_pythons_for_which_packages_are_pinned() -> None:
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert f"Python {pins.PYTHONS[0]} to {pins.PYTHONS[-1]}" in readme
+@pytest.mark.parametrize("name", ["README.md", "scripts/lib.sh", "scripts/deploy/install"])
+def test_people_are_told_the_pythons_for_which_packages_are_pinned(name: str) -> None:
+    text = (ROOT / name).read_text(encoding="utf-8")
+    assert f"Python {pins.PYTHONS[0]} to {pins.PYTHONS[-1]}" in text
 
 
 @pytest.mark.long

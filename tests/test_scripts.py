@@ -346,9 +346,9 @@ def test_an_old_python_is_refused(tmp_path: Path) -> None:
     put(tmp_path, "python", '[ "$1" = --version ] && echo Python 3.8.1\nexit 1')
     done = run(old)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == "error: Python 3.8.1 is too old; Python 3.11 or newer is needed\n"
+    assert done.stderr == "error: Python 3.8.1 is too old; Python 3.11 to 3.13 is needed\n"
     put(tmp_path, "python", "exit 127")  # as the stand-in of a version that is not there
-    assert run(old).stderr == f"error: {old} does not run; let PYTHON name Python 3.11 or newer\n"
+    assert run(old).stderr == f"error: {old} does not run; let PYTHON name Python 3.11 to 3.13\n"
     assert not (tmp_path / "venv").exists()
 
 
