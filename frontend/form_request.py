@@ -21,7 +21,7 @@ Values = Mapping[str, str]
 Answer = TypeVar("Answer")
 
 BAD_INPUT = {400, 422}
-NO_CARRIER = "Must be the name, code or number of a carrier of this ledger."
+NO_CARRIER = "Must be the name, code or number of one carrier of this ledger."
 REWORDED = {  # beginning of a message of the backend -> what is said beside the field
     "is missing": "Please fill this in.",
     "is after FINAL_DATE": "The first day must not be after the last day.",

@@ -5,36 +5,34 @@ from collections.abc import Iterator, Mapping
 from datetime import date, timedelta
 from typing import Generic, NamedTuple, TypeVar
 
-from frontend.charts.time_axis import slots
-
 Item = TypeVar("Item")
 
-MOST_DAYS = 731
+MOST_MONTHS = 25
 
 
 class Month(NamedTuple, Generic[Item]):
-    """A month. weeks: each has seven days, (ISO date, item) pairs; None is of another month."""
+    """A month. weeks: each has seven days, (ISO date, item) pairs; None is of another month.
+
+    is_after_gap: whether months before it are left out, because they have no items.
+    """
 
     name: str
     weeks: list[list[tuple[date, Item | None] | None]]
+    is_after_gap: bool
 
 
 def months(items: Mapping[str, Item]) -> Iterator[Month[Item]]:
-    """Yield the months from the first to the last day of `items`, which has one for each ISO date.
+    """Yield the months that have any of `items`, which has one for each ISO date.
 
-    Of more than MOST_DAYS days the last ones. Days without an item have None.
+    Of more than MOST_MONTHS months the last ones. Days without an item have None.
     """
-    if not items:
-        return
-    last = date.fromisoformat(max(items))
-    first = max(date.fromisoformat(min(items)), last - timedelta(MOST_DAYS - 1))
-    for slot in slots(first, last, "month"):
-        month = slot.first.month
-        weeks = Calendar().monthdatescalendar(slot.first.year, month)
-        yield Month(
-            f"{slot.first:%B %Y}",
-            [
-                [(day, items.get(str(day))) if day.month == month else None for day in week]
-                for week in weeks
-            ],
-        )
+    before = None
+    for name in sorted({day[:7] for day in items})[-MOST_MONTHS:]:
+        first = date.fromisoformat(f"{name}-01")
+        weeks = [
+            [(day, items.get(str(day))) if day.month == first.month else None for day in week]
+            for week in Calendar().monthdatescalendar(first.year, first.month)
+        ]
+        is_after_gap = before not in {None, f"{first - timedelta(1):%Y-%m}"}
+        yield Month(f"{first:%B %Y}", weeks, is_after_gap)
+        before = name

@@ -40,7 +40,13 @@ from frontend.questions.group_queries import answer_as_of, flights_of_number
 from frontend.questions.group_rows import NOUNS, PUNCTUALITY, SORTS, Row, best_first
 from frontend.questions.punctuality_report import figures_of
 from frontend.questions.verdicts import Verdict, verdict
-from frontend.search.fields import DAYS_FIELD, require_clear_days, route, understood
+from frontend.search.fields import (
+    DAYS_FIELD,
+    alternatives,
+    require_clear_days,
+    route,
+    understood,
+)
 from frontend.search.hints import examples
 from frontend.search.times import Days
 from frontend.twins import Twin, twins
@@ -185,7 +191,10 @@ def _read(what: str, item: str, known: Coverage) -> Parameters:
         require_clear_days({ITEM: item}, known, {ITEM})
     written = examples(known)[what]
     reason = f"“{item[:MOST_QUOTED]}” is not understood"
-    reason += f"; write it as in {written}" if written else ""
+    if several := alternatives(item, known):
+        reason += f": it may be {' or '.join(several)}"
+    elif written:
+        reason += f"; write it as in {written}"
     raise Refused({"field": ITEM, "value": item, "detail": reason}, 400)
 
 

@@ -76,4 +76,5 @@ def periods_with_flights(first: str, last: str, unit: str, height: int) -> set[s
     """
     question = {**dict(zip(DAYS, (first, last), strict=True)), "group_by": unit}
     answer = answer_as_of(question, height, "/flight_counter")
-    return {str(row[DAY if unit == "day" else unit]) for row in answer[f"by_{unit}"]}
+    key = {"day": DAY, "year": "YEAR"}.get(unit, unit)
+    return {str(row[key]) for row in answer[f"by_{unit}"]}

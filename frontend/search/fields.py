@@ -115,6 +115,15 @@ def require_clear_days(given: Values, known: Coverage, names: Set[str] = DAY_FIE
             raise Refused({"field": name, "value": text, "detail": detail}, 400)
 
 
+def alternatives(text: str, known: Coverage) -> list[str]:
+    """Return the carriers or places that one name in a text may mean; [] if that is clear."""
+    for reading in readings(text, known):
+        for things in (reading.carriers, reading.at, reading.origin, reading.destination):
+            if len(things) > 1:
+                return [thing.label for thing in things]
+    return []
+
+
 def _carrier(text: str, known: Coverage) -> dict[str, str]:
     """Return the number of the one carrier that a text names; {} if there are none or several."""
     if _is_number(text):

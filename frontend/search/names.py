@@ -1,8 +1,8 @@
 """The names of a ledger's carriers, airports and cities, as sequences of words. Pure.
 
-A carrier is named by its code, its name, an earlier name in brackets, and each of these without
-"Airlines" and the like. A city is named with and without its state, also by the state's name unless
-that names a city, too, as "Washington" does, and by each part of a name such as
+A carrier is named by its code, its name, both as on pages, an earlier name in brackets, and each
+name without "Airlines" and the like. A city is named with and without its state, also by the
+state's name unless that names a city, too, as "Washington" does, and by each part of a name such as
 "Dallas/Fort Worth", even where another city is called "Dallas". An airport is named by its code.
 Travellers' names are in `vocabulary.NICKNAMES`.
 """
@@ -138,6 +138,7 @@ def _names_of_carrier(carrier: Carrier) -> Iterator[Words]:
     if carrier.code:
         yield (carrier.code.lower(),)
     yield ("carrier", str(carrier.number))
+    yield words_of(carrier.label)
     for name in re.split(r"[()]", carrier.name or ""):
         words = words_of(name)
         yield words

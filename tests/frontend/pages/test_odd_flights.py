@@ -21,6 +21,7 @@ CITIES = {
 }
 STATES = {"VT": "Vermont", "NY": "New York", "MA": "Massachusetts"}
 DELTA = 19790
+OH = (20417, 20397)  # carriers that had this code one after the other
 SHOW_ALL = '"/days?ORIGIN={}&INITIAL_DATE=2010-03-01&FINAL_DATE=2016-12-31">Show all days.'
 ALL_DAYS = "INITIAL_DATE=2010-01-01&FINAL_DATE=2016-12-31"
 
@@ -75,6 +76,17 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
         yield pages
 
 
+@pytest.fixture(scope="module")
+def decades(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
+    """Pages of years of which most have no flights."""
+    folder = tmp_path_factory.mktemp("decades")
+    back = odd(2, "2026-02-28", "JFK", "BTV", CANCELLED=1)
+    of_oh = (odd(3, "2026-02-28", OP_CARRIER_AIRLINE_ID=number) for number in OH)
+    seal(settings_for(folder), [[odd(1, "1987-10-01"), odd(1, "2026-02-28"), back, *of_oh]])
+    with pages_of(folder) as pages:
+        yield pages
+
+
 @each_of(
     ("place", "count"),
     [
@@ -121,7 +133,9 @@ def test_twins_understand_what_their_pages_do(few: FlaskClient, address: str) ->
 
 
 NO_HOUR = "4 flights without a recorded hour are left out here, 2 of them cancelled."
-BEGINS = "The calendar begins in"
+LEFT_OUT = "Months without flights are left out."
+IN_2011 = "INITIAL_DATE=2011-01-01&FINAL_DATE=2011-12-31"
+SHOW_ALL_OF_DELTA = f'/average_delays?OP_CARRIER_AIRLINE_ID={DELTA}">Show all days.'
 JUNE = "INITIAL_DATE=2016-06-01&FINAL_DATE=2016-06-30"
 FRIDAY = "/days/2016-06-17"
 DIVERTED = "/filter_transactions?OP_CARRIER_FL_NUM=15&FL_DATE=2016-07-04"
@@ -171,15 +185,19 @@ COUNTED_4_JULY = "/flight_counter?ORIGIN=BTV&DEST=BOS&INITIAL_DATE=2016-07-04&FI
         (f"/average_delays?OP_CARRIER_AIRLINE_ID={DELTA}&{ALL_DAYS}", NO_HOUR),
         (f"/average_delays?OP_CARRIER_AIRLINE_ID={DELTA}&{ALL_DAYS}", "(DL), arrivals by delay"),
         (
-            "/rankings?INITIAL_DATE=2011-01-01&FINAL_DATE=2011-12-31",
+            f"/rankings?{IN_2011}",
             "The ledger has no flights on these days.",
         ),
         (
             f"/report?OP_CARRIER_FL_NUM=9&OP_CARRIER_AIRLINE_ID={DELTA}&ORIGIN=BOS",
             "(DL) with the number 9 from Boston, MA (BOS) on these days.",
         ),
-        (f"/days?{ALL_DAYS}", f"{BEGINS} January 2015. Choose earlier days to see those before."),
-        (REPORT_8, f"{BEGINS} June 2014."),
+        (f"/days?{ALL_DAYS}", LEFT_OUT),
+        (f"/days?{ALL_DAYS}", "March 2010 Mo"),
+        (REPORT_8, LEFT_OUT),
+        (f"/average_delays?OP_CARRIER_AIRLINE_ID={DELTA}&{IN_2011}", SHOW_ALL_OF_DELTA),
+        (f"/route?ORIGIN=BTV&DEST=JFK&{IN_2011}", '?ORIGIN=BTV&DEST=JFK">Show all days.'),
+        (f"/rankings?by=route&{IN_2011}", '"/rankings?by=route">Show all days.'),
         (REPORT_8, "was on time for 50.0\N{NO-BREAK SPACE}% of its 4 scheduled flights"),
         (REPORT_8, "<dd>50.0\N{NO-BREAK SPACE}%</dd>"),
         (REPORT_8, "<dd>100.0\N{NO-BREAK SPACE}%</dd>"),
@@ -238,7 +256,9 @@ def test_sentences_are_true_of_few_flights(few: FlaskClient, address: str, sente
 @each_of(
     ("address", "words"),
     [
-        ("/days", BEGINS),
+        ("/days", "The calendar begins in"),
+        (f"/days?{ALL_DAYS}", "May 2010"),
+        (f"/days?{JUNE}", LEFT_OUT),
         (NOT_COVERED, "did not fly"),
         (NOT_COVERED, "Days before and after"),
         (BEFORE_FLIGHT_12, "did not fly"),  # it flew on the day after
@@ -246,7 +266,7 @@ def test_sentences_are_true_of_few_flights(few: FlaskClient, address: str, sente
         (REPORT_8, "By carrier"),
         ("/departures?ORIGIN=BTV&FL_DATE=2016-06-10", "few arrivals"),
         (
-            "/compare?what=origin&item=JFK&item=BTV&INITIAL_DATE=2011-01-01&FINAL_DATE=2011-12-31",
+            f"/compare?what=origin&item=JFK&item=BTV&{IN_2011}",
             "0.0\N{NO-BREAK SPACE}%",  # a share of no flights is a dash
         ),
     ],
@@ -309,3 +329,24 @@ def test_a_ledger_of_one_day_names_that_day_once(tmp_path: Path) -> None:
             assert "The ledger has flights of 1 March 2010" in shown
         shown = text(pages, "/days/2010-03-02")
         assert "The ledger has flights of Monday, 1 March 2010, and none later." in shown
+
+
+@each_of(
+    ("address", "words"),
+    [
+        ("/flight_counter?ORIGIN=BTV&DEST=JFK", "In 38 other years, the ledger has no flights"),
+        ("/average_delays?OP_CARRIER_AIRLINE_ID=19790", "1987 from 1 October; 2026 until 28 Feb"),
+        ("/report?OP_CARRIER_FL_NUM=1", "October 1987 Mo"),
+        ("/route?ORIGIN=BTV&DEST=JFK", ": 1 flight, 0.0\N{NO-BREAK SPACE}% of all scheduled on"),
+    ],
+)
+def test_a_ledger_of_decades(decades: FlaskClient, address: str, words: str) -> None:
+    assert words in text(decades, address)
+
+
+def test_a_code_of_two_carriers_is_told_with_both(decades: FlaskClient) -> None:
+    names = "PSA Airlines (OH) or Comair (OH)"
+    shown = text(decades, "/compare?what=carrier&item=OH&item=DL", 400)
+    assert f"“OH” is not understood: it may be {names}." in shown
+    first, other = names.split(" or ")
+    assert f"{names}?" in text(decades, f"/compare?what=carrier&item={first}&item={other}")

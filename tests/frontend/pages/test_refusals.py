@@ -14,8 +14,8 @@ STATUS, REPORT = "/filter_transactions?OP_CARRIER_FL_NUM=", "/report?OP_CARRIER_
 COMPARE = "/compare?what=carrier&item=WN&item="
 ALERT = 'role="alert"'
 REFUSED = [
-    (f"{DELAYS}abc", ">Must be the name, code or number of a carrier of this ledger.<"),
-    (f"{DELAYS}100000", ">Must be the name, code or number of a carrier of this ledger.<"),
+    (f"{DELAYS}abc", ">Must be the name, code or number of one carrier of this ledger.<"),
+    (f"{DELAYS}100000", ">Must be the name, code or number of one carrier of this ledger.<"),
     (f"{DELAYS}&INITIAL_DATE=2015-01-02", ">Please fill this in.<"),
     (
         f"{DELAYS}1&INITIAL_DATE=2015-01-09&FINAL_DATE=2015-01-02",

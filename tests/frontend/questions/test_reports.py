@@ -1,7 +1,10 @@
 """What reports work out of answers: weekly means, busiest days, intervals, report cards."""
 
+from calendar import monthrange
+from collections import Counter
 from dataclasses import replace
 from datetime import date, timedelta
+from itertools import starmap
 from statistics import median
 from typing import Any
 
@@ -10,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from frontend.backend_client import Json
-from frontend.charts.months import MOST_DAYS
+from frontend.charts.months import MOST_MONTHS
 from frontend.coverage import NOTHING_KNOWN, Coverage, all_days
 from frontend.filters import short_interval
 from frontend.pages.average_delays import LEAST_DAYS_FOR_WEEKS, week_means
@@ -173,22 +176,28 @@ def test_the_figures_are_those_of_a_plain_loop(some: list[tuple[int, int, int | 
 
 
 @given(legs)
-def test_the_calendar_has_every_day_in_between(some: list[tuple[int, int, int | None]]) -> None:
+def test_the_calendar_has_all_days_of_the_months_with_flights(
+    some: list[tuple[int, int, int | None]],
+) -> None:
     (card, *_) = punctuality_reports(
         [leg(n, day) for n, (day, _, _) in enumerate(some)], NOTHING_KNOWN
     )
     cells = [cell for month in card.calendar() for week in month.weeks for cell in week if cell]
     assert {str(day): legs for day, legs in cells if legs} == card.days
-    days = [day for day, _ in cells]
-    assert days == [days[0] + timedelta(step) for step in range(len(days))]
+    days = Counter(f"{day:%Y-%m}" for day, _ in cells)
+    assert days == {name: monthrange(*map(int, name.split("-")))[1] for name in days}
+    assert days.keys() == {day[:7] for day in card.days}
     assert all(len(week) == 7 for month in card.calendar() for week in month.weeks)
 
 
-def test_a_long_calendar_is_of_the_last_days() -> None:
-    (card,) = punctuality_reports([leg(0, 0), leg(1, 3000)], NOTHING_KNOWN)
+def test_a_long_calendar_is_of_the_last_months_with_flights() -> None:
+    days = [0, *range(500, 500 + 31 * MOST_MONTHS, 28)]
+    (card,) = punctuality_reports(list(starmap(leg, enumerate(days))), NOTHING_KNOWN)
     months = list(card.calendar())
-    assert MOST_DAYS / 31 < len(months) < MOST_DAYS / 28
-    assert [cell for week in months[-1].weeks for cell in week if cell and cell[1]]
+    assert len(months) == MOST_MONTHS
+    assert not any(month.is_after_gap for month in months)
+    (card,) = punctuality_reports([leg(0, 0), leg(1, 3000)], NOTHING_KNOWN)
+    assert [month.is_after_gap for month in card.calendar()] == [False, True]
 
 
 @pytest.mark.parametrize(

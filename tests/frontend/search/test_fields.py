@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from frontend.errors import Refused
-from frontend.search.fields import as_asked, require_clear_days, with_number
+from frontend.search.fields import alternatives, as_asked, require_clear_days, with_number
 from tests.cases import each_of
 from tests.frontend.search.ledger import KNOWN
 from tests.frontend.search.test_times import TIMES
@@ -85,6 +85,8 @@ ALONE = {
     "Dallas TX": "Dallas, TX",
     "Newark": "Newark, NJ",
     "JAN": "JAN",
+    "Comair (OH)": "20417",
+    "PSA Airlines (OH)": "20397",
     "nyc": "New York, NY",
 }
 
@@ -122,6 +124,23 @@ def test_a_code_of_several_carriers_needs_a_choice() -> None:
     with pytest.raises(Refused, match="of Comair or PSA Airlines; choose one of them"):
         with_number(typed, KNOWN)
     assert asked(**typed, OP_CARRIER_AIRLINE_ID="20397")["OP_CARRIER_FL_NUM"] == "12"
+
+
+SEVERAL = {
+    "OH": ["Comair (OH)", "PSA Airlines (OH)"],
+    "OH 12": ["Comair (OH)", "PSA Airlines (OH)"],
+    "Portland": ["Portland, OR", "Portland, ME"],
+    "Newark-Jackson": ["Jackson, WY", "Jackson/Vicksburg, MS"],
+    "Comair": [],
+    "Gotham": [],
+}
+
+
+@each_of(("text", "names"), SEVERAL.items())
+def test_a_name_of_several_carriers_or_places_is_told_with_all_of_them(
+    text: str, names: list[str]
+) -> None:
+    assert alternatives(text, KNOWN) == names
 
 
 UNKNOWN_CARRIERS = {
