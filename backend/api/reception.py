@@ -90,7 +90,7 @@ class Reception:
         """Write a line of the access log, if it is on. is_whole: the body went out."""
         if not self.access_log:
             return
-        status, route = environ.get(ANSWERED, (500, None))
+        status, route = environ.get(ANSWERED, (500 if is_whole else None, None))
         write_line(
             request_id=environ.get(REQUEST_ID),
             method=environ["REQUEST_METHOD"],

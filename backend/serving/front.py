@@ -188,9 +188,11 @@ class Front:
         environ = environ_of(scope)
         try:
             answer = await self._answer_when_read(environ, receive)
-            await self._send(answer, environ, scope, send)
         except (ClientGoneError, asyncio.CancelledError):
             self.site.log(environ, 0, is_whole=False)
+            return
+        with suppress(asyncio.CancelledError):  # `_send` has logged what went out
+            await self._send(answer, environ, scope, send)
 
     async def _answer_when_read(self, environ: Environ, receive: Receive) -> Answer:
         """Answer a request. Its body is taken unless its head decides the answer."""

@@ -1,6 +1,7 @@
 """Lanes: each kind of long request has threads and a queue of its own, and nobody else waits."""
 
 import asyncio
+import json
 import os
 import re
 import threading
@@ -17,6 +18,7 @@ from backend.service.web_server import LONG_NICENESS
 from backend.serving import front, lanes
 from backend.serving.body_stream import PIECE_BYTES
 from backend.serving.lanes import MOST_PATIENT_S, LaneNumbers, RequestGroups
+from tests.cases import each_of
 from tests.loops import OWN_THREADS, Client, Loop, Small, answers, looping
 
 LONG = (Lane.SCAN, Lane.EXPORT, Lane.BATCH)
@@ -162,6 +164,32 @@ def test_an_answer_that_has_begun_goes_on_whoever_waits_for_its_lane() -> None:
         loop.until(lambda: client.read().endswith(b"0\r\n\r\n"))
         assert client.got.count(b"z") == 1
         loop.until_answered(*others)
+
+
+@each_of(
+    ("said", "hears", "status"),
+    [
+        (b"GET /pieces HTTP/1.1\r\nHost: localhost\r\n\r\n", True, 200),
+        (b"GET /scan HTTP/1.1\r\nHost: localhost\r\n\r\n", False, None),
+        (b"POST /scan HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nhalf", False, None),
+    ],
+)
+def test_a_client_that_leaves_has_one_line_in_the_access_log(
+    capfd: pytest.CaptureFixture[str], said: bytes, hears: bool, status: int | None
+) -> None:
+    with looping() as loop:
+        small = loop.application
+        small.table.add([Row("GET", "/pieces", OPERATION_, pieces, Lane.EXPORT)])
+        small.reception.access_log = True
+        with loop.held():
+            client = loop.client(said)
+            loop.settle()
+            assert bool(client.read()) == hears
+            client.reset()
+            loop.until(lambda: not loop.worker.connections)
+        loop.until(lambda: numbers(loop, Lane.SCAN).in_hand == 0)
+    (line,) = map(json.loads, capfd.readouterr().err.splitlines())
+    assert (line["status"], line["is_whole"], line["bytes"] > 0) == (status, False, hears)
 
 
 OPERATION_ = Operation("pieces", OPERATION, "", {})
