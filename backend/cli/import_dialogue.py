@@ -100,11 +100,11 @@ class ImportDialogue:
             rest = "nothing was imported"
             if imported:
                 least = "at least " if isinstance(error, WriteFailed) else ""
-                rest = f"{least}{counted(imported, 'flight')} were imported before"
+                rest = f"{least}{counted(imported, 'flight was', 'flights were')} imported before"
                 rest += "" if self._is_refused else f"; {_GO_ON}"
             error.args = (f"{error}; {rest}",)
         elif isinstance(error, KeyboardInterrupt) and imported:
-            say(f"at least {counted(imported, 'flight')} were imported; {_GO_ON}")
+            say(f"at least {counted(imported, 'flight was', 'flights were')} imported; {_GO_ON}")
 
     # --- progress -----------------------------------------------------------------------------
 
