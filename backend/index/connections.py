@@ -103,18 +103,14 @@ class Connections:
         """Return what `ask` finds with a connection; an index that proves wrong is refused."""
         opened = self._borrowed()
         try:
-            answer = ask(opened)
-            if opened.frozen is not None and opened.frozen != _condition(opened.path):
-                raise TryLater(CHANGED)
+            with closed_on_error(opened.connection):
+                answer = ask(opened)
+                if opened.frozen is not None and opened.frozen != _condition(opened.path):
+                    raise TryLater(CHANGED)
         except UnicodeEncodeError:  # of what was asked for
-            opened.connection.close()
             raise
         except (apsw.Error, *_NONSENSE) as error:
-            opened.connection.close()
             raise self._given_up(opened.path, opened.file, error) from error
-        except BaseException:
-            opened.connection.close()
-            raise
         if opened.file == self.file:
             self._idle.append(opened)
         else:
