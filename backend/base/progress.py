@@ -18,7 +18,11 @@ EVERY_S_IN_A_LOG = 10.0
 LEAST_TOLD_S, LEAST_TOLD_SHARE = 1.0, 0.05  # before, how much time is left would be a guess
 BEGIN_ANEW = "\r\x1b[K"  # to the beginning of the line, which is emptied
 
-Progress = Callable[[int, int], None]
+Progress = Callable[[int, int], None]  # how much is done, and how much there is to do
+
+
+def no_progress(done: int, to_do: int) -> None:
+    """Do nothing: nobody watches the progress."""
 
 
 class Line:

@@ -19,6 +19,7 @@ import apsw
 
 from backend.base import files
 from backend.base.errors import WriteFailed
+from backend.base.progress import Progress, no_progress
 from backend.base.words import Report
 from backend.index import damage_mark, index_file
 from backend.index.checkpoint_note import is_settled, note_settled
@@ -39,11 +40,6 @@ from backend.storage.codec import verified_block
 BLOCKS_AT_ONCE = 48
 
 Done = TypeVar("Done")
-Progress = Callable[[int, int], None]  # blocks done, blocks to do; first before any is done
-
-
-def no_progress(done: int, to_do: int) -> None:
-    """Do nothing: nobody watches the progress."""
 
 
 class IndexFollower:
@@ -76,7 +72,8 @@ class IndexFollower:
     def follow(self, progress: Progress = no_progress) -> None:
         """Begin a session: bring the index to the tip, rebuilt if it is not one of this chain.
 
-        Raises WriteFailed, DamagedBlock, or TryLater if the index cannot be looked at now.
+        progress: is called before any block is done, too. Raises WriteFailed, DamagedBlock, or
+        TryLater if the index cannot be looked at now.
         """
         self.close()
         if not self._path.exists():

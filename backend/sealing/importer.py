@@ -20,11 +20,11 @@ from dataclasses import dataclass
 from functools import partial
 
 from backend.base.errors import BadRow, TryLater
+from backend.base.progress import Progress, no_progress
 from backend.base.settings import Settings
 from backend.base.words import Report, counted
 from backend.chain.columns import decode_body
 from backend.chain.state import Content
-from backend.index.follower import Progress, no_progress
 from backend.sealing.block_builder import Built, Job, build
 from backend.sealing.child import sent_by
 from backend.sealing.newcomers import PostedMeanwhile, SourceComparison

@@ -15,6 +15,7 @@ from itertools import chain, repeat
 from backend.base import files
 from backend.base.clock import now_ms
 from backend.base.errors import DamagedMempool
+from backend.base.progress import Progress, no_progress
 from backend.base.settings import Settings
 from backend.base.words import Report
 from backend.chain.block import MAX_TRANSACTIONS, Block
@@ -22,7 +23,7 @@ from backend.chain.columns import Columns, columns_of
 from backend.chain.flight import Flight
 from backend.chain.merkle import Frontier
 from backend.chain.state import Content, ForeseenRoot, content_of
-from backend.index.follower import IndexFollower, Progress, no_progress
+from backend.index.follower import IndexFollower
 from backend.index.writer import SealedBlock
 from backend.mempool import Mempool, PendingInRecovery
 from backend.sealing.trusted_clock import TrustedClock

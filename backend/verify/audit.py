@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 
 from backend.base.errors import Damage, TryLater
-from backend.base.progress import Progress
+from backend.base.progress import Progress, no_progress
 from backend.base.words import COMMAND, counted
 from backend.index.index_file import OUTDATED, difference_from
 from backend.index.table_checks import PARTS, Examined, IndexCheck
@@ -46,7 +46,7 @@ class Verified:
 
 def verify(
     folder: Path,
-    progress: Progress = lambda done, to_do: None,
+    progress: Progress = no_progress,
     processes: int = 1,
     *,
     first: int = 0,

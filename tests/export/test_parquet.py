@@ -18,6 +18,7 @@ from click.testing import CliRunner
 
 from backend.base import files
 from backend.base.errors import DamagedBlock, WriteFailed
+from backend.base.progress import no_progress as silent
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight
 from backend.chain.placeholder import VOID
@@ -26,7 +27,6 @@ from backend.cli.export_commands import export as command
 from backend.export import parquet
 from backend.export.manifest import ExportRefused
 from backend.export.parquet import check, export
-from backend.index.follower import no_progress as silent
 from backend.sources.packed import files_of
 from tests.api.worlds import generated, seal, settings_for
 from tests.dying import killed_at
