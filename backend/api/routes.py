@@ -38,7 +38,7 @@ from backend.serving.lanes import Group
 
 Handler = Callable[..., Response]
 
-READING = frozenset({"GET", "HEAD"})
+READING_METHODS = frozenset({"GET", "HEAD"})
 
 
 class Lane(StrEnum):
@@ -131,7 +131,7 @@ class Table:
             self._rows.append(row)
             self._map.add(Rule(row.rule, methods=[row.method], endpoint=row))
             if "<" not in row.rule:
-                for method in READING if row.method == "GET" else {row.method}:
+                for method in READING_METHODS if row.method == "GET" else {row.method}:
                     self._exact[method, row.rule] = Match(row, {})
 
     def match(self, environ: Environ) -> Match | None:

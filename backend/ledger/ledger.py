@@ -1,7 +1,7 @@
 """Does everything that the API and the command line ask of a ledger.
 
 Each process has one `Ledger`. It reads blocks through the two caches, and tells how the ledger
-does; its `answers` ask the index or scan, and its `submission` takes flights into the mempool. It
+does; its `answers` ask the index or scan, and its `submitter` takes flights into the mempool. It
 never writes a block. It is safe for threads.
 """
 

@@ -18,7 +18,7 @@ from backend.chain.transaction import transaction, transaction_bytes
 from backend.cluster.view import ClusterView
 from backend.index.queries import IndexReader
 from backend.ledger.known_flights import MOST_SHOWN, Comparison, RecordsInBlocks
-from backend.mempool import Accepted, Mempool, Offer, Outdated, Refused
+from backend.mempool import Accepted, Mempool, Offer, Refused, StaleComparison
 from backend.mempool.idempotency_keys import IdempotencyKey
 from backend.sealing.trusted_clock import TrustedClock
 from backend.storage.caches import RECENT_S
@@ -149,7 +149,7 @@ class Submitter:
             in_blocks = known.of_each(offer.flights)
             try:
                 accepted = self.accept(offer._replace(in_blocks=in_blocks, seen=seen))
-            except Outdated:
+            except StaleComparison:
                 if time.monotonic() >= deadline:
                     raise
             else:

@@ -48,7 +48,7 @@ hold.
 """
 
 from backend.mempool.checks import Checked, check_mempool
-from backend.mempool.mempool import FOLDER, Mempool, Offer, Outdated, Refused, Unrepaired
+from backend.mempool.mempool import FOLDER, Mempool, Offer, Refused, StaleComparison, Unrepaired
 from backend.mempool.records import Accepted
 from backend.mempool.recovery_view import PendingInRecovery
 
@@ -58,9 +58,9 @@ __all__ = [
     "Checked",
     "Mempool",
     "Offer",
-    "Outdated",
     "PendingInRecovery",
     "Refused",
+    "StaleComparison",
     "Unrepaired",
     "check_mempool",
 ]

@@ -65,7 +65,7 @@ LOSS_UNKNOWN = (
 Result = TypeVar("Result")
 
 
-class Outdated(TryLater):
+class StaleComparison(TryLater):
     """What blocks hold of the flights of an offer was looked up before the newest blocks."""
 
 
@@ -182,7 +182,7 @@ class Mempool:
                 return Accepted(use.first, use.timestamp, flights, True, others, use.count)
             if offer.in_blocks is not None:
                 if mined != offer.seen:
-                    raise Outdated("blocks were sealed while the flights were compared")
+                    raise StaleComparison("blocks were sealed while the flights were compared")
                 pairs = zip(offer.in_blocks, others, strict=True)
                 matches = all_matches(offer.flights, [[*mined, *here] for mined, here in pairs])
                 others = [[] if record is None else [record] for record in matches]

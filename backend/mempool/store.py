@@ -123,7 +123,7 @@ class Store:
         and DamagedMempool if it is another ledger's, or the chain has lost blocks.
         """
         with database.errors_of(self.path):
-            if self._is_open():
+            if self._open_if_there():
                 self._take_in()
         if mark is not None and self.next < mark.end:
             self._require_up_to(mark)
@@ -141,8 +141,8 @@ class Store:
                 f"{self.path} {end}"
             )
 
-    def _is_open(self) -> bool:
-        """Open the file if it is there and is not open. A file that was replaced is opened anew."""
+    def _open_if_there(self) -> bool:
+        """Open the file if it is there, anew if it was replaced. Returns whether it is open."""
         inode = _inode_of(str(self.path))
         if self._connection is not None and inode != self._inode:
             self.close()
@@ -272,7 +272,7 @@ class Store:
         records: list[Record] = []
         keys: dict[str, KeyUse] = {}
         with suppress(NeedsRepair), database.errors_of(self.path):
-            self._is_open()
+            self._open_if_there()
         for row in self._readable_rows(_ALL_RECORDS):
             with suppress(Unsound):
                 record = sound_record(row)
@@ -291,7 +291,7 @@ class Store:
     def check(self) -> tuple[list[Record], dict[str, KeyUse]]:
         """Read every page, record and key. Raises DamagedMempool."""
         with database.errors_of(self.path):
-            if not self._is_open():
+            if not self._open_if_there():
                 return [], {}
             assert self._connection is not None
             checked_sqlite.require_checksums(self._connection)
@@ -314,7 +314,7 @@ class Store:
         written then, and all that was read is forgotten.
         """
         try:
-            if self._connection is None and not self._is_open():
+            if self._connection is None and not self._open_if_there():
                 database.write_file(self.path, self.genesis(), [], {})
                 files.sync_folder(self.path.parent.parent)
                 self._open(_inode_of(str(self.path)))

@@ -103,7 +103,7 @@ class Compared(NamedTuple):
     fraction: float
 
 
-Report = Callable[[Compared], None]
+OnCompare = Callable[[Compared], None]
 
 
 class _Rows(NamedTuple):
@@ -119,7 +119,9 @@ class _Rows(NamedTuple):
     read: Callable[[], FlightColumns]
 
 
-def without_repeats(spool: Spool, legs: LegHashes, parts: Sequence[Part], report: Report) -> None:
+def without_repeats(
+    spool: Spool, legs: LegHashes, parts: Sequence[Part], on_compare: OnCompare
+) -> None:
     """Leave out the flights of which there was one before, in all sources.
 
     A source may list a flight without departure beside one that departed; for those of another
@@ -128,7 +130,7 @@ def without_repeats(spool: Spool, legs: LegHashes, parts: Sequence[Part], report
     groups = legs.groups()
     if not groups:
         return
-    comparison = _Comparison(parts, min(2, len(groups)), report)
+    comparison = _Comparison(parts, min(2, len(groups)), on_compare)
     if len(groups) == 1:
         comparison.add(legs.repeated(groups[0]), _rows(spool, parts))
     else:
@@ -195,10 +197,10 @@ class _Comparison:
     are_kept: for each flight of each part, 0 if it is such a flight.
     """
 
-    def __init__(self, parts: Sequence[Part], readings: int, report: Report) -> None:
-        """readings: how often each flight is read. report: is told now and then how many were."""
+    def __init__(self, parts: Sequence[Part], readings: int, on_compare: OnCompare) -> None:
+        """readings: how often each flight is read. on_compare: is called now and then."""
         self.are_kept = [bytearray(b"\1") * part.flights for part in parts]
-        self._parts, self._readings, self._report = parts, readings, report
+        self._parts, self._readings, self._on_compare = parts, readings, on_compare
         self._to_read = readings * sum(part.flights for part in parts)
         self._read = self._reported = 0
 
@@ -209,7 +211,7 @@ class _Comparison:
             self._read += len(batch.numbers)
             if self._read - self._reported >= ROWS_PER_REPORT or self._read == self._to_read:
                 self._reported = self._read
-                self._report(Compared(self._read // self._readings, self._read / self._to_read))
+                self._on_compare(Compared(self._read // self._readings, self._read / self._to_read))
 
     def add(self, hashes: Set[int], batches: Iterable[_Rows]) -> None:
         """Compare all flights with these hashes."""

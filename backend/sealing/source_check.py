@@ -22,7 +22,7 @@ from backend.index.queries import IndexReader
 from backend.sealing.block_builder import BATCHES_PER_SIGN
 from backend.sealing.child import Send, sent_by
 from backend.sealing.newcomers import Newcomers, SourceComparison
-from backend.sealing.repeats import LegHashes, Part, Report, hashes_of, without_repeats
+from backend.sealing.repeats import LegHashes, OnCompare, Part, hashes_of, without_repeats
 from backend.sealing.spool import Spool, packed
 from backend.sources.source import (
     CANCELLED,
@@ -151,7 +151,7 @@ def check(
     spool: Spool,
     bad_rows: Spool | None,
     on_check: Callable[[Checked], None],
-    on_compare: Report,
+    on_compare: OnCompare,
 ) -> list[Checked]:
     """Return what was found in each source.
 

@@ -55,7 +55,7 @@ class FrontServer(Server):
         super().__init__(config)
         self._worker = worker
         self._site = worker.wsgi.site
-        self.bounds = Bounds(self._site, self._most_connections(), self.count)
+        self.bounds = Bounds(self._site, self._most_connections(), self._note_load)
         self.server_state = self.bounds
         self._in_lanes = 0
         self._joining: set[asyncio.Task[Any]] = set()  # accepted, and not yet among connections
@@ -63,7 +63,7 @@ class FrontServer(Server):
         self._left_at = -math.inf  # when it left a connection to others that it may take now
         for lane in self._site.lanes.values():
             lane.changed = self._count_in_lanes
-        self.count()
+        self._note_load()
 
     def _most_connections(self) -> int:
         """Return as many as leave the site descriptors for its files."""
@@ -118,25 +118,25 @@ class FrontServer(Server):
         )
         self._joining.add(joining)
         joining.add_done_callback(self._has_joined)
-        self.count()
+        self._note_load()
 
     def _new_connection(self) -> Connection:
         return Connection(self.config, self.bounds, {}, self._loop)
 
     def _has_joined(self, joining: "asyncio.Task[Any]") -> None:
         self._joining.discard(joining)
-        self.count()
+        self._note_load()
         if not joining.cancelled() and (error := joining.exception()):
             self._worker.log.debug("a client was gone before it was served: %s", error)
 
-    def count(self) -> None:
-        """Let other workers know how much there is to do here."""
+    def _note_load(self) -> None:
+        """Count what there is to do here, and let other workers know."""
         connections = len(self.bounds.connections) + len(self._joining)
         self._worker.note_load(connections + self._in_lanes)
 
     def _count_in_lanes(self, more: int) -> None:
         self._in_lanes += more
-        self.count()
+        self._note_load()
 
     # --- each second, and the end ------------------------------------------------------------
 

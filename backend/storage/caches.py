@@ -196,7 +196,7 @@ class CachedBlocks:
         self._floor = 0  # lowest block that belongs to the last cache
         self._asked = -2
         self._generation = 0  # counts how often everything was forgotten
-        self._is_recent_until = 0.0
+        self._recent_until = 0.0
         # Whoever reads many blocks calls this before each, so that others can go first.
         self.yield_to_short_requests: Callable[[], None] = lambda: None
 
@@ -263,7 +263,7 @@ class CachedBlocks:
 
     def _is_recent(self) -> bool:
         """Return whether the newest block was looked for a moment ago, as a look takes time."""
-        return time.monotonic() < self._is_recent_until
+        return time.monotonic() < self._recent_until
 
     def block(self, height: int, costs: Costs | None = None) -> Block:
         """Return a checked block. costs: its costs are added there.
@@ -369,7 +369,7 @@ class CachedBlocks:
             tip = self._store.tip()
         except Damage:  # of the tip's entry; whoever asks for the tip is told
             return
-        self._is_recent_until = time.monotonic() + RECENT_S
+        self._recent_until = time.monotonic() + RECENT_S
         height, tip_hash = (-1, b"") if tip is None else (tip[0], tip[1].hash)
         if (height, tip_hash) == (self._tip_height, self._tip_hash):
             return
