@@ -18,11 +18,11 @@ import apsw
 
 from backend.base.errors import Damage, TryLater
 from backend.base.words import COMMAND, Report
-from backend.chain.fields import Value
 from backend.index import damage_mark
 from backend.index.checkpoint_note import is_settled
 from backend.index.index_file import (
     OUTDATED,
+    Place,
     Position,
     difference_from,
     index_path,
@@ -37,7 +37,6 @@ from backend.storage.block_store import BlockStore
 from backend.storage.checked_sqlite import Wrong, closed_on_error, log_bytes
 
 Answer = TypeVar("Answer")
-Place = tuple[Value, str, str, str]  # DOT number, code, city, state
 File = tuple[str, int]  # its name and inode; the number alone may come again with a newer file
 Condition = tuple[int, ...]  # of a file; two that differ tell of a change
 

@@ -23,6 +23,7 @@ import apsw
 from backend.base import files
 from backend.base.errors import NotFound, TryLater
 from backend.base.words import counted
+from backend.chain.fields import Value
 from backend.index import damage_mark
 from backend.storage import checked_sqlite
 from backend.storage.block_store import BlockStore
@@ -34,6 +35,7 @@ from backend.storage.checked_sqlite import (
 )
 
 Rows = Callable[[str, Sequence[object]], list[Any]]  # statement, values -> all its rows
+Place = tuple[Value, Value, Value, Value]  # of table place: DOT number, code, city, state
 
 FOLDER = "index"
 LINK_NAME = "index.sqlite"

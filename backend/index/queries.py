@@ -27,9 +27,8 @@ from backend.index.connections import (
     Connections,
     File,
     Opened,
-    Place,
 )
-from backend.index.index_file import Position, Rows
+from backend.index.index_file import Place, Position, Rows
 from backend.index.periods import DAY, date_of, day_number
 from backend.index.totals import MINUTE
 from backend.index.views import BLOCK_OF

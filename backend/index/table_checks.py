@@ -31,6 +31,7 @@ from backend.index.delay_distributions import decode_counts, encode_counts
 from backend.index.index_file import (
     OUTDATED,
     Outdated,
+    Place,
     Position,
     index_path,
     is_wrong,
@@ -50,7 +51,7 @@ from backend.index.totals import (
     SUMS,
     FlightRow,
 )
-from backend.index.writer import Airport, SealedBlock, block_rows, flight_rows
+from backend.index.writer import SealedBlock, block_rows, flight_rows
 
 STEPS_BETWEEN_PAUSES = 20_000  # of SQLite's machine: about a millisecond
 
@@ -62,7 +63,7 @@ _FLIGHT = f"{_FLIGHTS} WHERE route = ? AND day = ? AND id = ?"
 _BLOCKS = "SELECT * FROM block"
 _BLOCKS_FROM = f"{_BLOCKS} WHERE first_transaction BETWEEN ? AND ?"
 _COLUMNS = "SELECT name FROM pragma_table_info('flight') ORDER BY cid"
-_AIRPORTS = "SELECT airport_id, code, name, state, place FROM place JOIN city USING (city)"
+_PLACES = "SELECT airport_id, code, name, state, place FROM place JOIN city USING (city)"
 _ROUTES = "SELECT origin, dest, route FROM route"
 _STRAYS = """
     SELECT (SELECT count(*) FROM block, position WHERE first_transaction >= transactions)
@@ -177,18 +178,18 @@ class ExpectedFlights:
     """Says what an index must have in table flight, by block. Processes can send it.
 
     height: the height of the block at which the index stands, -1 if there is nothing to compare.
-    places, routes: the index's numbers of airports, and of routes by two of these.
+    places, routes: the index's numbers of places, and of routes by two of these.
     """
 
     height: int = -1
-    places: Mapping[Airport, int] = field(default_factory=dict)
+    places: Mapping[Place, int] = field(default_factory=dict)
     routes: Mapping[tuple[int, int], int] = field(default_factory=dict)
 
     def rows(self, block: Block, columns: Columns) -> Iterator[FlightRow]:
         """Return the rows of a checked block in table flight."""
         return flight_rows(SealedBlock(block.header, block.hash, columns), self._route)
 
-    def _route(self, origin: Airport, dest: Airport) -> int:
+    def _route(self, origin: Place, dest: Place) -> int:
         places = self.places.get(origin, -1), self.places.get(dest, -1)
         return self.routes.get(places, -1)
 
@@ -259,7 +260,7 @@ class IndexCheck:
         position = position_in(connection)
         if position is None:
             return "it holds no block"
-        rows: list[Any] = connection.execute(_AIRPORTS).fetchall()
+        rows: list[Any] = connection.execute(_PLACES).fetchall()
         places = {(i, code, city, state): place for i, code, city, state, place in rows}
         routes_found: list[Any] = connection.execute(_ROUTES).fetchall()
         routes = {(origin, dest): route for origin, dest, route in routes_found}

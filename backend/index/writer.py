@@ -26,6 +26,7 @@ from backend.index import totals, views
 from backend.index.checkpoint_note import frames_in_log, is_settled, note_moving, note_settled
 from backend.index.index_file import (
     SCHEMA_VERSION,
+    Place,
     Position,
     open_apart,
     open_to_write,
@@ -41,7 +42,7 @@ _SCHEMA = Path(__file__).with_name("schema.sql")
 _WRITER_CACHE_KIB = 16384  # 48 MiB is no faster, from an empty ledger to 8 million flights
 _CHECKPOINT_PAGES = 8192  # 32 MB of log; each checkpoint syncs
 
-_AIRPORTS = """
+_PLACES = """
     SELECT place, airport_id, code, name, state, airport FROM place JOIN city USING (city)
     ORDER BY place"""
 _PUT_BLOCK = "INSERT INTO block VALUES (?, ?, ?)"
@@ -54,7 +55,6 @@ _ROUTE_COLUMNS = (
 )
 
 T = TypeVar("T")
-Airport = tuple[Value, Value, Value, Value]  # DOT number, code, city, state
 BlockRow = tuple[int, int, int]
 Route = tuple[int, int]  # the places of departure and arrival
 
@@ -101,14 +101,14 @@ class IndexWriter:
             run(views.statements())
         cities: list[Any] = run("SELECT name, city FROM city").fetchall()
         self._cities: dict[str, int] = dict(cities)
-        airports: list[Any] = run(_AIRPORTS).fetchall()
-        self._places: dict[Airport, int] = {
+        places: list[Any] = run(_PLACES).fetchall()
+        self._places: dict[Place, int] = {
             (airport_id, code, name, state): place
-            for place, airport_id, code, name, state, _ in airports
+            for place, airport_id, code, name, state, _ in places
         }
         self._airports: dict[tuple[Value, Value], int] = {}  # of a code and a city
         self._airport_of: dict[int, int] = {}  # of a place
-        for place, _, code, name, _, airport in airports:
+        for place, _, code, name, _, airport in places:
             self._airport_of[place] = self._airports[code, name] = airport
         routes: list[Any] = run(_ROUTES).fetchall()
         self._routes: dict[Route, int] = {
@@ -250,15 +250,15 @@ class IndexWriter:
                 "UPDATE position SET height = ?, tip_hash = ?, transactions = ?", moved
             )
 
-    # --- airports and routes -----------------------------------------------------------------
+    # --- places and routes -------------------------------------------------------------------
 
     def _add_new_names(self) -> None:
-        """Add the cities, airports and routes that the blocks have brought."""
+        """Add the cities, places and routes that the blocks have brought."""
         for statement, values in self._new_names:
             self._connection.execute(statement, values)
         self._new_names.clear()
 
-    def _route(self, origin: Airport, dest: Airport) -> int:
+    def _route(self, origin: Place, dest: Place) -> int:
         key = self._place(origin), self._place(dest)
         if key not in self._routes:
             route = len(self._routes) + 1
@@ -268,16 +268,16 @@ class IndexWriter:
             self._routes[key] = route
         return self._routes[key]
 
-    def _place(self, airport: Airport) -> int:
-        if airport not in self._places:
-            airport_id, code, name, state = airport
-            place = len(self._places) + 1
-            first = self._airports.setdefault((code, name), place)
-            values = (place, airport_id, code, self._city(str(name)), state, first)
+    def _place(self, place: Place) -> int:
+        if place not in self._places:
+            airport_id, code, name, state = place
+            number = len(self._places) + 1
+            airport = self._airports.setdefault((code, name), number)
+            values = (number, airport_id, code, self._city(str(name)), state, airport)
             self._new_names.append(("INSERT INTO place VALUES (?, ?, ?, ?, ?, ?, 0)", values))
-            self._places[airport] = place
-            self._airport_of[place] = first
-        return self._places[airport]
+            self._places[place] = number
+            self._airport_of[number] = airport
+        return self._places[place]
 
     def _city(self, name: str) -> int:
         if name not in self._cities:
@@ -293,12 +293,10 @@ def block_rows(header: Header, columns: Columns) -> Iterator[BlockRow]:
         yield header.first_transaction, header.height, timestamp
 
 
-def flight_rows(
-    block: SealedBlock, route_of: Callable[[Airport, Airport], int]
-) -> Iterator[FlightRow]:
+def flight_rows(block: SealedBlock, route_of: Callable[[Place, Place], int]) -> Iterator[FlightRow]:
     """Return the rows of table flight for a block, in the order of its columns.
 
-    route_of: the index's number of the route from one airport to another.
+    route_of: the index's number of the route from one place to another.
     """
     columns, header = block.columns, block.header
     first = header.first_transaction
@@ -319,7 +317,7 @@ def flight_rows(
     )
 
 
-def _routes(columns: Columns, route_of: Callable[[Airport, Airport], int]) -> Iterable[int]:
+def _routes(columns: Columns, route_of: Callable[[Place, Place], int]) -> Iterable[int]:
     """Return the route of each row.
 
     Codes are compared, not texts: an import does this for each flight.
