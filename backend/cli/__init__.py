@@ -8,5 +8,5 @@ sent_file         checks and adds a file that was sent to the service
 export_commands   export
 log_commands      log, cosign, witness
 cluster_commands  cluster
-paths             the type of all paths that commands take
+output, paths     how commands write, and the type of all paths that they take
 """

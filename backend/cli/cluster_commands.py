@@ -13,7 +13,7 @@ from click.core import ParameterSource
 from backend.base.errors import FlightchainError
 from backend.base.files import is_locked
 from backend.base.settings import PROJECT, Settings, variable
-from backend.cli.log_commands import say
+from backend.cli.output import say
 from backend.cli.paths import LocalPath, require_no_ledger
 
 READY_WITHIN_S = 120.0

@@ -26,7 +26,7 @@ from backend.base.words import counted
 from backend.cli import cluster_commands, log_commands, serve_commands
 from backend.cli.export_commands import export
 from backend.cli.import_command import import_command
-from backend.cli.log_commands import members, print_json, print_once, say
+from backend.cli.output import members, print_json, print_once, say
 from backend.cli.paths import LocalPath
 from backend.cli.sent_file import sent_file
 

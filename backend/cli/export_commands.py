@@ -9,7 +9,7 @@ from backend.base.errors import FlightchainError
 from backend.base.progress import counting
 from backend.base.settings import Settings
 from backend.base.words import counted
-from backend.cli.log_commands import members, print_json, say
+from backend.cli.output import members, print_json, say
 from backend.cli.paths import LocalPath, require_no_ledger
 
 HELD = ("height", "tip_hash", "flights")

@@ -18,7 +18,7 @@ from backend.base.progress import Line
 from backend.base.settings import Settings, variable
 from backend.base.words import COMMAND
 from backend.cli.import_dialogue import KEEP, ON_CONFLICT, ImportDialogue, Skipping
-from backend.cli.log_commands import say
+from backend.cli.output import say
 from backend.cli.paths import LocalPath, require_no_ledger
 from backend.cli.serve_commands import require_all_to_serve
 from backend.ledger.bts_months import PREFIX, Month, MonthRange, months_in

@@ -16,7 +16,7 @@ from backend.base.errors import FlightchainError, InvalidInput, WriteFailed
 from backend.base.files import reason_of
 from backend.base.progress import Line, Progress, counting, left
 from backend.base.words import counted
-from backend.cli.log_commands import say
+from backend.cli.output import say
 
 if TYPE_CHECKING:
     from backend.sealing.importer import Tally, Watcher

@@ -5,14 +5,14 @@ import sys
 from contextlib import closing
 from pathlib import Path
 from socket import gethostname
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
-import msgspec
 
 from backend.base.errors import FlightchainError, WriteFailed
 from backend.base.settings import NO_WITNESS, Settings, require_http
 from backend.base.words import COMMAND, counted
+from backend.cli.output import print_once, say
 from backend.cli.paths import LocalPath, require_no_ledger
 
 if TYPE_CHECKING:
@@ -23,31 +23,6 @@ if TYPE_CHECKING:
 
 SHOW = f"{COMMAND} log key"
 LISTEN_TAKES = "--listen takes HOST:PORT, and needs --key for each log to cosign"
-
-
-def say(line: str) -> None:
-    """Write a line to standard error, at once even in a pipe."""
-    click.echo(line, err=True)
-
-
-def print_json(value: Any) -> None:
-    """Write the answer of a command to standard output."""
-    click.echo(msgspec.json.format(msgspec.json.encode(value)).decode())
-
-
-def members(value: object, *names: str) -> dict[str, Any]:
-    """Return some members of a value, for an answer."""
-    return {name: getattr(value, name) for name in names}
-
-
-def print_once(text: str, otherwise: str) -> None:
-    """Print what is shown once. otherwise: says what follows if that cannot be done."""
-    try:
-        click.echo(text)
-    except OSError as error:
-        raise FlightchainError(
-            f"cannot write to standard output: {error.strerror}; {otherwise}"
-        ) from error
 
 
 @click.group()

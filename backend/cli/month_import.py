@@ -21,7 +21,7 @@ from backend.base.progress import EVERY_S, Line, counting, left
 from backend.base.settings import Settings
 from backend.base.state_file import StateFile
 from backend.base.words import counted
-from backend.cli.log_commands import say
+from backend.cli.output import say
 from backend.index.queries import IndexReader
 from backend.ledger.bts_months import MAGIC, Month, MonthRange
 from backend.questions.values import AverageDelays, Options

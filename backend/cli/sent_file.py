@@ -16,7 +16,7 @@ from backend.base.settings import Settings
 from backend.base.words import counted
 from backend.chain.flight import MOST_ERRORS, Flight
 from backend.chain.json_objects import Json
-from backend.cli.log_commands import say
+from backend.cli.output import say
 
 if TYPE_CHECKING:
     from backend.ledger.file_imports import Added

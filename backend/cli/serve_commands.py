@@ -9,7 +9,7 @@ import click
 
 from backend.base.settings import Settings
 from backend.base.words import PYTHON, counted
-from backend.cli.log_commands import say
+from backend.cli.output import say
 
 
 @click.command()
