@@ -99,9 +99,9 @@ class Threads:
             self._waits_s.append(wait_s)
             return work(wait_s)
 
+        future = self._pool.submit(waited)  # the system may refuse a thread for it
         self.in_hand += 1
         self.changed(1)
-        future = self._pool.submit(waited)
         future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._done))
         try:
             return await asyncio.wrap_future(future, loop=loop)
@@ -151,6 +151,7 @@ class RequestGroups:
     def __init__(self, accept_all: Callable[[Sequence[Any]], Sequence[Any]]) -> None:
         self._accept_all = accept_all
         self._threads = ThreadPoolExecutor(1, thread_name_prefix=GROUPED)
+        self._threads.submit(int)  # starts the thread: if that is refused, one post has an error
         self._waiting: list[tuple[Any, asyncio.Future[Any]]] = []
         self._in_hand = 0
         self._start: asyncio.Handle | None = None  # starts the next group, if its time is fixed

@@ -150,6 +150,18 @@ def test_a_client_that_goes_away_gives_its_place_in_the_queue_to_others() -> Non
         assert (status_of(first), status_of(after)) == (200, 200)
 
 
+@each_of("path", ["/scan", "/together"])
+def test_a_thread_that_the_system_refuses_costs_one_request(path: str) -> None:
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with looping(service=Small(lane_threads=1, lane_queue=0)) as loop:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(threading.Thread, "start", refuse)
+            assert status_of(loop.answered(get(path))) == 500
+        assert status_of(loop.answered(get(path))) == 200
+
+
 def test_an_answer_that_has_begun_goes_on_whoever_waits_for_its_lane() -> None:
     with looping(service=Small(lane_threads=1, lane_queue=0)) as loop:
         small = loop.application
