@@ -33,13 +33,13 @@ class Trouble:
         self._report = report
         self._reported = ""
 
-    def is_there(self, line: str) -> None:
+    def report(self, line: str) -> None:
         """Report a line, unless it was the last one and the trouble is not over since then."""
         if line != self._reported:
             self._reported = line
             self._report(line)
 
-    def is_over(self, line: str = "") -> None:
+    def end(self, line: str = "") -> None:
         """Note that all goes well, and report a line, if there is one, when it did not before."""
         if self._reported and line:
             self._report(line)

@@ -189,11 +189,11 @@ class Node:
         """Do what may fail for a while; report once why it does. what: names it in a report."""
         try:
             act()
-            self._troubles[what].is_over()
+            self._troubles[what].end()
         except WriteFailed:
             raise
         except (TryLater, DamagedMempool) as error:
-            self._troubles[what].is_there(f"cannot {what} now: {error}")
+            self._troubles[what].report(f"cannot {what} now: {error}")
             time.sleep(RETRY_S)
 
     def _believable(self, part: Accepted, earliest_ms: int) -> Accepted:

@@ -139,7 +139,7 @@ class Miner:
                     count = counted(block.header.transaction_count, "transaction")
                     self._report(f"sealed block {block.header.height} with {count}")
                 self._sealer.trim()
-            self._trouble.is_over("blocks can be sealed again")
+            self._trouble.end("blocks can be sealed again")
 
     def _is_block_full(self) -> bool:
         """Return whether enough is pending for a block; false while that cannot be told."""
@@ -166,7 +166,7 @@ class Miner:
         except WriterBusy:
             self._wait_at_work(POLL_S)  # an import is running; it seals what is pending, too
         except (TryLater, DamagedMempool, OSError) as error:
-            self._trouble.is_there(f"cannot seal blocks now, so flights stay pending: {error}")
+            self._trouble.report(f"cannot seal blocks now, so flights stay pending: {error}")
             self._wait_at_work(RETRY_S)  # not longer, because the clock may soon be right again
 
     def _note_sealed(self, transactions: int, seconds: float) -> None:

@@ -116,7 +116,7 @@ class Announcer:
         try:
             _FILE.write_unsynced(self._folder, status)
             self._status = status
-            self._trouble.is_over()
+            self._trouble.end()
         except WriteFailed as error:
-            self._trouble.is_there(f"{error}; mining continues")
+            self._trouble.report(f"{error}; mining continues")
             self.silent()  # with an old status, a working miner would look as if it hung

@@ -225,7 +225,7 @@ class _Comparison:
                 continue
             flights = zip(*batch.read(), strict=True)
             for number, row, flight in zip(batch.legs, batch.numbers, flights, strict=True):
-                if number in hashes and not earlier.is_new(flight, part):
+                if number in hashes and not earlier.add(flight, part):
                     kept[int(row or 0)] = 0
 
 
@@ -242,8 +242,8 @@ class _Earlier:
             self._of_earlier_parts.setdefault(leg, []).extend(records)
         self._of_part = NewFlights()
 
-    def is_new(self, flight: Flight, part: Part) -> bool:
-        """Add a flight of `part` if there was none before; else count it there."""
+    def add(self, flight: Flight, part: Part) -> bool:
+        """Add a flight of `part`, or count it there if there was one. Returns whether it is new."""
         if flight in self._flights:  # the same row again, which is the usual repeat
             part.comparison.already_there += 1
             return False

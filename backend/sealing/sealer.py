@@ -53,7 +53,7 @@ class Unsealed:
     foreseen: ForeseenRoot | None = None
 
 
-def pauses() -> bool:
+def pause() -> bool:
     """Sleep for a moment while the clock is doubted, then go on waiting."""
     time.sleep(POLL_S)
     return True
@@ -114,7 +114,7 @@ class Sealer:
         """Return the height of the tip. Only inside `writing`."""
         return self._writer.state.height
 
-    def wait_for_clock(self, goes_on: Callable[[], bool] = pauses) -> bool:
+    def wait_for_clock(self, goes_on: Callable[[], bool] = pause) -> bool:
         """Wait until the clock is believed, and report that. Returns whether it had to wait.
 
         goes_on: is called again and again while the clock is doubted; it takes a moment, and

@@ -90,9 +90,9 @@ class Scrub:
             while not self._is_over:
                 try:
                     seconds = self.step()
-                    trouble.is_over()
+                    trouble.end()
                 except Exception as error:  # noqa: BLE001  the other pieces must still be checked
-                    trouble.is_there(f"the scrub fails at piece {self.state.done}: {error!r}")
+                    trouble.report(f"the scrub fails at piece {self.state.done}: {error!r}")
                     self.state, seconds = replace(self.state, done=self.state.done + 1), RETRY_S
                 self._is_over = self._is_over or self._pause(seconds)
         finally:

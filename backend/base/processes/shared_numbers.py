@@ -121,9 +121,9 @@ class Numbers:
             written = _Written(list(self._counts.items()), list(self._gauges.items()))
             try:
                 _FILE.named(path.stem).write_unsynced(path.parent, written)
-                self._trouble.is_over()
+                self._trouble.end()
             except WriteFailed as error:
-                self._trouble.is_there(f"the metrics of this process are old: {error}")
+                self._trouble.report(f"the metrics of this process are old: {error}")
 
     def _count(self, key: Key, width: int = 1) -> list[float]:
         return self._counts.setdefault(key, [0.0] * width)

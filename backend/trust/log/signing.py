@@ -42,9 +42,9 @@ class CheckpointSigner:
             return
         try:
             self._sign(state.height + 1, state.history.root())
-            self._trouble.is_over()
+            self._trouble.end()
         except FlightchainError as error:
-            self._trouble.is_there(f"no checkpoint is signed: {error}")
+            self._trouble.report(f"no checkpoint is signed: {error}")
 
     def _sign(self, size: int, root: bytes) -> None:
         finish_rotation(self._folder)
