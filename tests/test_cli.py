@@ -524,6 +524,25 @@ def test_ctrl_c_stays_ignored_where_it_was(world: World, tmp_path: Path) -> None
     assert json.loads(done.stdout)["height"] == world.tip
 
 
+PRESSES_AGAIN = """
+import os, signal
+from backend.base.processes import interruption
+interruption.ends_at_once()
+interruption.may_be_caught()
+try:
+    os.kill(os.getpid(), signal.SIGINT)
+finally:
+    os.kill(os.getpid(), signal.SIGINT)
+    print("tidied up")
+"""
+
+
+def test_a_second_ctrl_c_does_not_stop_the_tidying_up(tmp_path: Path) -> None:
+    done = ran(sys.executable, "-c", PRESSES_AGAIN, env=environment(tmp_path))
+    assert done.stdout == "tidied up\n"
+    assert done.stderr.endswith("KeyboardInterrupt\n")
+
+
 @pytest.mark.parametrize("processes", [1, 2])
 def test_ctrl_c_while_verifying_is_not_an_error(tmp_path: Path, processes: int) -> None:
     """It comes while every process that checks blocks is in the midst of its first stretch."""

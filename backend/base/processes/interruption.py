@@ -2,7 +2,8 @@
 
 While a program still imports its modules there is nothing to tidy up, and a KeyboardInterrupt in
 the middle of an import may be taken for another error. So the program ends at once then; from
-`may_be_caught` on, Ctrl-C raises KeyboardInterrupt as usual.
+`may_be_caught` on, Ctrl-C raises KeyboardInterrupt. It does so once: people press again while the
+program tidies up, and half of that would be taken for another error.
 """
 
 import os
@@ -24,9 +25,14 @@ def ends_at_once() -> None:
 
 
 def may_be_caught() -> None:
-    """Let Ctrl-C raise KeyboardInterrupt again."""
+    """Let the first Ctrl-C raise KeyboardInterrupt."""
     if signal.getsignal(signal.SIGINT) is _end:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, _raise_once)
+
+
+def _raise_once(number: int, frame: Any) -> None:
+    signal.signal(number, signal.SIG_IGN)
+    signal.default_int_handler(number, frame)
 
 
 def _end(number: int, frame: Any) -> None:  # noqa: ARG001  the signature of a handler
