@@ -42,7 +42,7 @@ from backend.verify.folder_files import LET_IT_BE, kind_of
 Watched = Callable[[str], AbstractContextManager[Progress]]
 
 LOCK_NAMES = (MINER_LOCK_NAME, WRITER_LOCK_NAME, MEMPOOL_LOCK_NAME)
-INDEX_BYTES, FLIGHT_BYTES = 2 * 2**20, 70  # that an index takes at most, and for each flight
+INDEX_BYTES, FLIGHT_BYTES = 64 * 2**20, 70  # that an index takes with its log, and for each flight
 NEW_BACKUP = "if its ledger still exists, make a new backup of it in another folder"
 BLOCKS_ALONE = (
     f"if not, remove {manifests.NAME} and {layout.BLOCKS_FOLDER}/{layout.TABLE_NAME} from a copy "
@@ -201,7 +201,7 @@ def _copy(
 
 
 def _index_bytes(manifest: Manifest) -> int:
-    """Return how many bytes the index of a ledger takes at most."""
+    """Return how many bytes the index of a ledger takes at most, while it is made."""
     return INDEX_BYTES + FLIGHT_BYTES * manifest.transactions
 
 

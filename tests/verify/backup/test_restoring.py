@@ -375,7 +375,7 @@ def test_a_ledger_that_lacks_only_its_index_is_said_to_be_restored(
         patched.setattr(follower, "_build", full)
         with pytest.raises(WriteFailed, match=r"flights are restored.*full; .* reindex`") as error:
             house.restore()
-    size = 2 * 2**20 + 70 * house.manifest().transactions
+    size = 64 * 2**20 + 70 * house.manifest().transactions
     assert f"the index, which takes up to {size:,} bytes, is not made" in str(error.value)
     with pytest.raises(BackupRefused, match=r"it holds .*blocks, .*made the index, .* reindex`"):
         house.restore()
