@@ -79,13 +79,13 @@ def imported(folder: Path, *arguments: str, content: bytes = b"") -> Done:
 
 
 def test_too_many_bad_rows_are_left_out_only_if_that_share_is_allowed(tmp_path: Path) -> None:
-    folder, file = tmp_path / "chain", written(tmp_path / "some.csv", 40, [3], cancelled=1)
+    folder, file = tmp_path / "chain", written(tmp_path / "früh.csv", 40, [3], cancelled=1)
     refused = imported(folder, "--skip-bad", file)
     assert refused.returncode == 1
     assert refused.stderr.endswith(
-        "\nsome.csv: 1 of 40 rows (2.5 %) is bad, among them 1 cancelled flight and 0 without an "
+        "\nfrüh.csv: 1 of 40 rows (2.5 %) is bad, among them 1 cancelled flight and 0 without an "
         "arrival; if they are left out, more flights look punctual\n"
-        "error: file 'some.csv': has more than 1 % bad rows; correct them, or use --skip-at-most "
+        "error: file 'früh.csv': has more than 1 % bad rows; correct them, or use --skip-at-most "
         "2.5; nothing was imported\n"
     )
     assert transactions_in(folder) == 0

@@ -23,6 +23,7 @@ A message says what was wrong, with the value, and what to do next.
 """
 
 import reprlib
+from collections.abc import Callable
 from typing import Any
 
 EXCERPT_CHARACTERS = 200
@@ -36,10 +37,10 @@ class FlightchainError(Exception):
         return Exception.__new__, (type(self), *self.args), self.__dict__
 
 
-def shown(value: object, limit: int = 80) -> str:
+def shown(value: object, limit: int = 80, quoted: Callable[[str], str] = ascii) -> str:
     """Write `value` for a message: quoted, escaped and cut at `limit` characters."""
     try:
-        text = ascii(value[:limit]) if isinstance(value, str) else reprlib.repr(value)
+        text = quoted(value[:limit]) if isinstance(value, str) else reprlib.repr(value)
     except ValueError:  # Python refuses to write out an integer of thousands of digits
         text = f"a {type(value).__name__} too long to show"
     return text if len(text) <= limit else text[: limit - 1] + "…"
@@ -70,7 +71,9 @@ class InvalidInput(FlightchainError):
     """
 
     def __init__(self, field: str, value: object, reason: str) -> None:
-        given = "" if value is None else f" {shown(value)}:"
+        # People know the letters of their own files; in a city, letters that look alike may differ.
+        quoted = repr if field == "file" or isinstance(self, InvalidSetting) else ascii
+        given = "" if value is None else f" {shown(value, quoted=quoted)}:"
         super().__init__(f"{_name(field)}{given} {reason}")
         self.field = field
         self.value = value
