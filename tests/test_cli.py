@@ -380,14 +380,27 @@ def test_a_backup_of_another_user_is_said_to_be_one() -> None:
         assert f"may not use it; {remedy}" in message
 
 
+def test_a_file_of_a_backup_that_this_user_may_not_read_is_no_reason_for_a_new_backup() -> None:
+    with folder_of_nobody() as root:
+        make_chain(root / "chain", [])
+        backup = root / "backup"
+        assert call(root / "chain", "backup", str(backup)).returncode == 0
+        (backup / "backup.lock").chmod(0)
+        give_to_nobody(root)
+        with as_nobody():
+            message = refusal(call(backup, "verify"))
+        assert message.endswith(f"may not use it; run `sudo chmod u+rw {backup}/backup.lock`)\n")
+
+
 def test_what_could_not_be_shown_is_not_kept_or_it_is_said_where_it_can_be_seen(
     tmp_path: Path,
 ) -> None:
     make_chain(tmp_path, [])
     assert call(tmp_path, "mine", "--once").returncode == 0
     cases = {
-        "token add me": "no token was created",
-        "log rotate-key": f"`{COMMAND} log key` shows the new key",
+        "tip": "",
+        "token add me": "; no token was created",
+        "log rotate-key": f"; `{COMMAND} log key` shows the new key",
     }
     for command, words in cases.items():
         with Path("/dev/full").open("w") as full:
@@ -397,7 +410,7 @@ def test_what_could_not_be_shown_is_not_kept_or_it_is_said_where_it_can_be_seen(
                 text=True, check=False,
             )  # fmt: skip
         assert done.returncode == 1
-        assert done.stderr.endswith(f"standard output: No space left on device; {words}\n")
+        assert done.stderr.endswith(f"standard output: No space left on device{words}\n")
     none = call(tmp_path, "token", "list")
     assert (none.stdout, "there are no tokens" in none.stderr) == ("", True)
     assert call(tmp_path, "token", "add", "me").returncode == 0

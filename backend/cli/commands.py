@@ -9,6 +9,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
+from errno import ENOSPC
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -60,7 +61,8 @@ class Commands(click.Group):
         except BrokenPipeError:  # nobody reads on; click ends quietly
             raise
         except OSError as error:
-            say(f"error: {reason_of(error, error.filename or 'the system')}")
+            nameless = "standard output" if error.errno == ENOSPC else "the system"
+            say(f"error: {reason_of(error, error.filename or nameless)}")
             sys.exit(1)
         except (KeyboardInterrupt, click.Abort):
             say(interruption.STOPPED)
@@ -224,6 +226,8 @@ def _remedy(folder: Path, error: Damage) -> str:
     from backend.storage.layout import BLOCKS_FOLDER, is_backup
     from backend.storage.recovery import WHAT_TO_DO
 
+    if "Permission denied" in str(error):  # its files may be good
+        return ""
     if is_backup(folder):
         return "this is a backup; if its ledger still exists, make a new one in another folder"
     is_of_block = isinstance(error, DamagedBlock)
