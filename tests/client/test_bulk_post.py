@@ -127,6 +127,7 @@ def test_a_file_whose_lines_it_cannot_cut_is_not_posted(
         (text.replace("\n", "\r").encode(), "its lines end in CR alone"),
         (f"\n{text}".encode(), "its titles do not stand in its first line"),
         (f"sep=,\n{text}".encode(), "its titles do not stand in its first line"),
+        (text.replace("Tampa, ", "Tampa,\n").encode(), "a row has a line break in quotes"),
     ):
         path = tmp_path / name
         path.write_bytes(gzip.compress(other) if path.suffix == ".gz" else other)
