@@ -4,6 +4,8 @@ import os
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from click.core import ParameterSource
 
 from backend.base.errors import FlightchainError
 from backend.base.files import is_locked
+from backend.base.progress import counting
 from backend.base.settings import PROJECT, Settings, variable
 from backend.cli.output import say
 from backend.cli.paths import LocalPath, require_no_ledger
@@ -73,7 +76,7 @@ def up(
     _require_ports(local, hosts)
     program()
     if not local.hosts:
-        _make_base(folder, chain)
+        _make_base(settings, folder, chain)
         local.make(hosts, settings.mine_interval_s, empty=bool(settings.mine_empty))
     admit_readers(local.folder, local.hosts)  # what a cluster lacks that is older than these
     share_log_key(local.folder, local.hosts)
@@ -121,11 +124,12 @@ def _local(folder: Path, *, is_made: bool = False) -> Any:
     return local
 
 
-def _make_base(folder: Path, chain: Path | None) -> None:
+def _make_base(settings: Settings, folder: Path, chain: Path | None) -> None:
     """Make the chain that all nodes begin with: that of `chain`, or as `scripts/run` would."""
     from backend.cluster.configuration import BASE
     from backend.cluster.log_key import take_key
     from backend.sealing.miner_status import LOCK_NAME
+    from backend.verify.backup import restore
 
     require_no_ledger(folder)
     if chain and is_locked(chain / LOCK_NAME):
@@ -134,13 +138,14 @@ def _make_base(folder: Path, chain: Path | None) -> None:
             "that it accepts meanwhile"
         )
     folder = folder.absolute()  # the commands below run elsewhere
-    base, copy = folder / BASE, str(folder / "copy")
+    base, copy = folder / BASE, folder / "copy"
     if chain is None:
         _run(base, "import", "--if-empty")
     else:
         folder.mkdir(parents=True, exist_ok=True)
-        _run(chain.absolute(), "backup", copy)
-        _run(base, "restore", copy)
+        _run(chain.absolute(), "backup", str(copy))
+        at_base = replace(settings, dir=str(base), cluster="none")
+        restore(at_base, copy, watched=partial(counting, unit="block"), report=say)
         shutil.rmtree(copy)
         take_key(chain.absolute(), base)
     _run(base, "mine", "--once")  # what is pending
@@ -199,7 +204,7 @@ def configure(
         for host in new_hosts:
             local.add(host)
     else:
-        _make_base(folder, chain)
+        _make_base(settings, folder, chain)
         local.make(new_hosts, settings.mine_interval_s, empty=bool(settings.mine_empty))
     for host in new_hosts:
         click.echo(f"{folder / host.name}  for {host.host}")

@@ -140,7 +140,7 @@ def test_an_older_configuration_is_brought_up_to_date_and_one_that_was_changed_i
 
 
 def test_a_cluster_goes_on_with_the_ledger_of_a_single_node_and_what_is_pending_there(
-    tmp_path: Path,
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     single, folder = tmp_path / "single", tmp_path / "pis"
     settings = settings_for(single)
@@ -150,6 +150,7 @@ def test_a_cluster_goes_on_with_the_ledger_of_a_single_node_and_what_is_pending_
     key = (single / KEY_NAME).read_bytes()
     done = configure(folder, "a", "b", "--chain", single)
     assert done.exit_code == 0, done.output
+    assert KEY_NAME not in done.stderr + capfd.readouterr().err  # it is taken along
     assert transactions_in(folder / "node1" / CHAIN) == 31
     assert {path.name for path in folder.iterdir()} == {BASE, "node0", "node1", "hosts.json"}
     for node in ("node0", "node1"):
