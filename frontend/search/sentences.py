@@ -18,7 +18,15 @@ from typing import Any, NamedTuple
 
 from frontend.coverage import Carrier, Coverage
 from frontend.search.names import Names, Place, Words, bare, names_in
-from frontend.search.times import HOURS, Days, amount_at, hour_at, interval, times_at
+from frontend.search.times import (
+    DASH_OF_INTERVAL,
+    HOURS,
+    Days,
+    amount_at,
+    hour_at,
+    interval,
+    times_at,
+)
 from frontend.search.vocabulary import (
     AGAINST,
     AMOUNTS,
@@ -151,7 +159,8 @@ def readings(text: str, known: Coverage, last_year: int = MAXYEAR) -> list[Readi
 # --- from a text to parts ----------------------------------------------------------------------
 
 _TOKEN = re.compile(
-    r"->|→| [–—-] |'\d\d\b|#?\d+(?:[-/.]\d+)+|#?[^\W_]+(?:'[^\W_]+)?|[^\s\w,.;:?!()\[\]\"“”'/-]"
+    rf"->|→| [–—-] |'\d\d\b|#?\d+(?:(?!{DASH_OF_INTERVAL})[-/.]\d+)+"
+    r"|#?[^\W_]+(?:'[^\W_]+)?|[^\s\w,.;:?!()\[\]\"“”'/-]"
 )
 _CODE_AND_NUMBER = re.compile(r"([a-z][a-z0-9]|[0-9][a-z])(\d{1,5})", re.ASCII | re.IGNORECASE)
 _FLIGHT_NUMBER = re.compile(r"0*[1-9]\d{0,4}", re.ASCII)
@@ -380,7 +389,7 @@ _COMPARED_WITH = (
 _LETTERS = {NUMBER: "n", DAYS: "d", CARRIERS: "c", PLACES: "p"}
 _NUMBER_OF_DAY = re.compile(r"d[aAt][nN]|(?<!c)[nN][aAt]d")  # "May 5 and 6", not "May 5 and UA 6"
 _NUMBER_OF_RANKED = re.compile(r"(?<![cF])nR|Rn")  # "5 worst routes", not "flight 5"
-_FLIGHTS_COMPARED = re.compile(r"c[nN]([aA]?c[nN])+")
+_FLIGHTS_COMPARED = re.compile(r"c[nN](a[nN]|[aA]?c[nN])+")
 _TWO_QUESTIONS = re.compile(r"pa[^pftA]+p")  # "delays in Chicago, and Delta in Atlanta" is no route
 
 
@@ -474,9 +483,15 @@ class _Gathering:
 
     def _compared_flights(self) -> dict[str, Any]:
         """Return the member that compares flights, whose carriers and numbers it takes."""
-        if not _FLIGHTS_COMPARED.fullmatch(re.sub(r"[dRF/ ]", "", self._letters)):
+        letters = re.sub(r"[dRF/ ]", "", self._letters)
+        if not _FLIGHTS_COMPARED.fullmatch(letters) or _NUMBER_OF_DAY.search(self._letters):
             return {}
-        flights = zip(self._others[CARRIERS], self._others[NUMBER], strict=True)
+        flights, carrier = list[tuple[Carriers, int]](), ()
+        for kind, value in self._parts:
+            if kind == CARRIERS:
+                carrier = value
+            elif kind == NUMBER:  # of the last carrier, as in "WN 335 vs 511"
+                flights.append((carrier, value))
         self._others |= {CARRIERS: [], NUMBER: []}
         return {"compared": ("flight", *flights)}
 

@@ -238,6 +238,10 @@ def _latest(year: str | None, newest: date, days: Callable[[int], Days]) -> Days
 
 # --- the table --------------------------------------------------------------------------------
 
+DASH_OF_INTERVAL = (  # in "2007-2008", "1/15-1/17"
+    r"(?:(?<=(?<![-/.\d])(?:19|20)\d\d)-(?=(?:19|20)\d\d(?![-/.]?\d))"
+    r"|(?:(?<=/\d)|(?<=/\d\d)|(?<=/\d{4}))-(?=\d{1,2}/\d{1,2}(?!\d)))"
+)
 _YEAR = r"(?P<year>\d{4})"
 _NO_HOUR = r"(?!:\d| ?[ap]\.?m\b)"
 _SHORT = rf"(?:(?<=')|(?<=[a-z]-))\d\d|(?<=[\d,] )0\d{_NO_HOUR}"  # "'13", "Jul-13", "5 08"
@@ -277,10 +281,11 @@ _AMOUNT = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _PATTERNS = tuple(
-    re.compile(text + r"(?![^\W_]|[-/.]\d)", re.ASCII | re.IGNORECASE)
+    re.compile(rf"{text}(?![^\W_]|(?!{DASH_OF_INTERVAL})[-/.]\d)", re.ASCII | re.IGNORECASE)
     for text in (
         r"(?P<meant>today|yesterday|tomorrow|tonight|now)",
         rf"(?:{_NAMED}|{_NAME}){_IN_YEAR}",
+        rf"{_NAMED} (?P<year>0\d){_NO_HOUR}",  # "winter 08", but "July 08" is a day
         rf"{_YEAR}[-/.]{_NUMBER}(?:[-/.]{_DAY})?",
         rf"{_YEAR}(?P<month>\d\d)(?P<day>\d\d)",
         *_EITHER_ORDER,

@@ -39,6 +39,7 @@ ADDRESSES: dict[str, list[str]] = {
     "UA since july": [f"/average_delays?{UNITED}&INITIAL_DATE=2013-07-01&FINAL_DATE=2013-12-20"],
     "departures from JFK leaving 4 July": ["/departures?ORIGIN=JFK&FL_DATE=2013-07-04"],
     "departure delay of UA": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
+    "UA 6/15-7/31": [f"/average_delays?{UNITED}&INITIAL_DATE=2013-06-15&FINAL_DATE=2013-07-31"],
     "united in jan": [f"/average_delays?{UNITED}&{JANUARY}"],
     "united in JAN": [
         f"/average_delays?{UNITED}&ORIGIN=JAN&{ALL_DAYS}",
@@ -179,6 +180,7 @@ ADDRESSES: dict[str, list[str]] = {
     "best hour to leave EWR": ["/airports/EWR"],
     "when to depart from EWR": ["/airports/EWR"],
     "may, june and july 2013": ["/compare?what=days&item=May+2013&item=June+2013&item=July+2013"],
+    "DL 1 vs 5": ["/compare?what=flight&item=Delta+Air+Lines+1&item=Delta+Air+Lines+5"],
     "DL1, DL 5": ["/compare?what=flight&item=Delta+Air+Lines+1&item=Delta+Air+Lines+5"],
     "UA1545 04JUL": [f"/filter_transactions?{UA_1545}&FL_DATE=2013-07-04"],
     "UA 1545 on 4 Jul 13": [f"/filter_transactions?{UA_1545}&FL_DATE=2013-07-04"],
@@ -283,6 +285,7 @@ ADDRESSES: dict[str, list[str]] = {
         "/report?OP_CARRIER_FL_NUM=2013",
     ],
     "how many flights 2013": [f"/days?{YEAR}&sort=flights"],
+    "worst route 2012-2013": [f"/rankings?by=route&{YEAR}&{WORST}"],
     "worst route 2013": [f"/rankings?by=route&{YEAR}&{WORST}"],
     "how many days was UA 2013 late": [
         f"/days?{UNITED}&{YEAR}",

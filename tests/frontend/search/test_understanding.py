@@ -81,6 +81,7 @@ UNKNOWN: dict[str, list[str]] = {
     "7 to 1 July": ["7 to 1 July"],
     "May 5 and 6": ["6"],
     "5 and 6 May": ["5"],
+    "UA 15 on May 5 and 6": ["15 6"],
     "May 5, 6": ["6"],
     "5, 6 May": ["5"],
     "EWR, May 5,6": ["6"],
