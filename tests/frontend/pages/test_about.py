@@ -93,5 +93,6 @@ def test_each_attempt_has_a_title_and_says_who_notices_it(pages: FlaskClient) ->
     assert text.count("notices it:") == len(CHEATS)
     assert text.count("notices nothing") == len(CHEATS)
     assert "breaks rule" in text
+    assert "`" not in text
     twin = pages.get("/cheat.json").get_json()
     assert [cheat["title"] for cheat in twin["cheats"]] == list(titles.values())
