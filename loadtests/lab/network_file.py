@@ -24,6 +24,7 @@ station does not name does not visit it.
 import json
 import re
 import tomllib
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from difflib import get_close_matches
@@ -131,6 +132,8 @@ def read(path: Path) -> Network:
     try:
         text = path.read_text(encoding="utf-8-sig")
         content = msgspec.json.decode(text) if is_json else tomllib.loads(text)
+        if is_json:
+            json.loads(text, object_pairs_hook=_require_each_once)
     except UnicodeDecodeError:
         raise ResultsError(f"{path} is not text in UTF-8; save it as UTF-8") from None
     except (OSError, ValueError) as problem:
@@ -142,6 +145,13 @@ def read(path: Path) -> Network:
         return network_from(content)
     except ValueError as problem:
         raise ResultsError(f"{path}: {problem}") from None
+
+
+def _require_each_once(pairs: Sequence[tuple[str, object]]) -> None:
+    """Raise ValueError if an object of JSON has a key twice, of which msgspec takes the last."""
+    for name, count in Counter(name for name, _ in pairs).items():
+        if count > 1:
+            raise ValueError(f"the key {name!r} is given {count} times; give it once")
 
 
 def network_from(content: object) -> Network:
