@@ -111,7 +111,9 @@ class DayStatus(Answered):
             return []
         days = [plus(self.day, offset) for offset in range(-DAYS_AROUND, DAYS_AROUND + 1)]
         by_day = {**self._legs_by_day(days[0], days[-1]), self.day: self.answer["flights"]}
-        covered = self._covered(days[0], days[-1])
+        covered = {day for day in days if by_day.get(day)}
+        if others := sorted({*days} - covered):  # to count all flights of a day takes long
+            covered |= self._covered(others[0], others[-1])
         return [Day(day, by_day.get(day, []), day in covered) for day in days]
 
     @property

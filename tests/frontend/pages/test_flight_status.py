@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise, permutations
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from flask.testing import FlaskClient
@@ -11,6 +12,7 @@ from flask.testing import FlaskClient
 from backend.questions.carriers import CARRIER
 from frontend.backend_client import Backend
 from frontend.filters import plus
+from frontend.pages import flight_status
 from frontend.pages.flight_status import MOST_LEGS_SHOWN
 from frontend.questions import flights_of_day
 from tests.api.worlds import Json, World
@@ -102,6 +104,21 @@ def test_the_days_around_have_their_outcome_and_a_link(pages: FlaskClient, world
         link = f'<a href="{PAGE}?OP_CARRIER_FL_NUM=1&FL_DATE={day}">'
         assert (link in page) == (row["is_covered"] and day != middle)
     assert not twin["days"][0]["is_covered"]  # the day before the first
+
+
+def test_only_days_on_which_it_did_not_fly_are_counted(
+    pages: FlaskClient, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = min(flight["FL_DATE"] for flight in world.transactions)
+    days = [plus(first, number) for number in range(7)]
+    counted = Mock(return_value={*days})
+    monkeypatch.setattr(flight_status, "periods_with_flights", counted)
+    for number in {number for number, day in keys(world) if day == days[3]}:
+        without = [day for day in days if not legs_of(world, number, day)]
+        source(pages, f"{PAGE}?OP_CARRIER_FL_NUM={number}&FL_DATE={days[3]}")
+        asked = [end for call in counted.call_args_list for end in call.args[:2]]
+        assert asked == [*without[:1], *without[-1:]]
+        counted.reset_mock()
 
 
 def test_a_number_alone_leads_to_its_report(pages: FlaskClient) -> None:
