@@ -77,10 +77,13 @@ class Node:
         """End the node; what it did not commit is lost."""
         self.end.close()
 
-    def sent(self, first: int, count: int, at_ms: int = T0) -> bytes:
-        """A transaction with flights that this node accepted under the numbers from `first` on."""
+    def sent(self, first: int, count: int, at_ms: int = T0, *, serial: int | None = None) -> bytes:
+        """A transaction with flights that this node accepted under the numbers from `first` on.
+
+        serial: of the first flight; by default no other node has accepted these.
+        """
         assert self.identity.index is not None
-        serial = 100_000 * self.identity.index + first
+        serial = 100_000 * self.identity.index + first if serial is None else serial
         parts = [Accepted(first, at_ms, flights(count, serial))]
         return packed(self.membership.cluster, self.identity.index, parts, self.identity.key)
 

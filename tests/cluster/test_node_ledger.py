@@ -15,6 +15,7 @@ from msgspec import structs
 from backend.base.errors import Damage, FlightchainError, InvalidSetting
 from backend.base.files import FileLock
 from backend.base.settings import Settings
+from backend.chain.flight import as_mapping
 from backend.cli.sent_file import sent_file
 from backend.cluster.configuration import ENGINE
 from backend.cluster.engine_watch import CATCHES_UP, READS_ONLY
@@ -33,6 +34,7 @@ from tests.api.worlds import client_of, problem
 from tests.bts_server import Bts
 from tests.cases import each_of
 from tests.cluster.engine import Engine, make, quiet
+from tests.flights import flight
 from tests.submitting import sealing
 from tests.test_cli import call
 
@@ -164,3 +166,32 @@ def test_without_a_quorum_a_node_for_reading_is_ready_once_it_has_caught_up(
         assert (why in ledger.not_ready()) == (not is_reader)
         FILE.write_unsynced(settings.folder, structs.replace(status, catching_up=True))
         until(lambda: why in ledger.not_ready())
+
+
+def test_a_key_that_is_sent_again_gets_the_same_answer_when_its_flight_is_mined(
+    tmp_path: Path,
+) -> None:
+    """Two flights, of the first of which another node's is in the ledger; then of both, too."""
+    status = ClusterStatus("node0", 3, [], 20, 20, False, 0, "", time.monotonic())
+    with Engine(tmp_path, 2) as engine:
+        first, second = engine.nodes
+        engine.decide([second.sent(0, 1, serial=0)])
+        settings = replace(first.settings, clock_wait_s=0)
+        FILE.write_unsynced(settings.folder, status)
+        with FileLock(settings.folder / LOCK_NAME), client_of(settings) as client:
+
+            def answers() -> list[tuple[int | None, int | None]]:
+                bodies = [
+                    client.post(
+                        "/transactions",
+                        json=as_mapping(flight(serial)),
+                        headers={"Idempotency-Key": f"{serial}"},
+                    ).get_json()
+                    for serial in range(2)
+                ]
+                return [(body["TRANSACTION_ID"], body["duplicate_of"]) for body in bodies]
+
+            for _ in range(2):
+                assert answers() == [(None, 0), (None, None)]
+            engine.decide([first.sent(0, 2), second.sent(1, 2, serial=0)])
+            assert answers() == [(1, 0), (2, None)]
