@@ -96,6 +96,8 @@ def _table(path: Path) -> Iterator[tuple[int, Mapping[str, str]]]:
         if len(reader.fieldnames or ()) < 2:
             raise ResultsError("parts its columns not by commas; write it with commas")
         for row in reader:
+            if [*row.values()] == reader.fieldnames:
+                raise ResultsError("has several runs; write each into a file of its own")
             yield reader.line_num, row
 
 

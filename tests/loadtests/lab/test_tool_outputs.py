@@ -206,6 +206,10 @@ SPARSE = {
         "and -d30s, as it leaves out the first 10 s",
     ),
     "several runs of wrk2": (WRK2 + WRK2, "has several runs of wrk2; write each into a file of"),
+    "several runs of JMeter": (
+        2 * jmeter_csv(REQUESTS),
+        "has several runs; write each into a file of",
+    ),
     "few": (oha_csv(REQUESTS[:3]), "has 3 requests; at least 20 are needed"),
     "a clock that was set back": (
         k6_json(SET_BACK),
