@@ -225,12 +225,10 @@ class Front:
     async def _take_body(self, environ: Environ, receive: Receive) -> Wsgi | None:
         """Wait for the body of a request. Returns an answer if it cannot be kept."""
         length = int(environ["CONTENT_LENGTH"])
-        body = body_file(length, self.site.max_body_bytes_in_memory)
-        environ["wsgi.input"] = body
         try:
+            body = environ["wsgi.input"] = body_file(length, self.site.max_body_bytes_in_memory)
             await receive_body(receive, body)
         except OSError as error:  # the disk is full
-            body.close()
             return self.site.failed(error, environ)
         except (ClientGoneError, asyncio.CancelledError):
             body.close()

@@ -1,8 +1,9 @@
 """What is posted is judged by its head, bounded in number, and kept on a disk."""
 
+import errno
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from io import BytesIO
@@ -170,8 +171,16 @@ def full_disk(*_: object) -> IO[bytes]:
     return open("/dev/full", "w+b", buffering=0)  # noqa: PTH123
 
 
-def test_a_disk_that_is_full_when_a_file_arrives_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(front_module, "body_file", full_disk)
+def no_inode(*_: object) -> IO[bytes]:
+    """Raise what a disk says on which no file can be made."""
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("disk", [full_disk, no_inode])
+def test_a_disk_that_is_full_when_a_file_arrives_is_named(
+    monkeypatch: pytest.MonkeyPatch, disk: Callable[..., IO[bytes]]
+) -> None:
+    monkeypatch.setattr(front_module, "body_file", disk)
     with served() as loop:
         status, text = sent_whole(loop, "/upload", MULTIPART, MOST)
     assert status == HTTPStatus.SERVICE_UNAVAILABLE
