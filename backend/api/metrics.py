@@ -294,10 +294,10 @@ class CountedRequests:
             durations = self._durations.setdefault((route, known, status), [])
             durations.append(took_s)
 
-    def end(self, now_s: float) -> None:
-        """Note that a request has been answered. now_s: by `perf_counter`."""
+    def end(self) -> None:
+        """Note that a request has been answered."""
         self._in_hand.pop()
-        if now_s > self._count_at:
+        if perf_counter() > self._count_at:
             self.count()
 
     def refused(self, status: int) -> None:

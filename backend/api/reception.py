@@ -82,9 +82,9 @@ class Reception:
         if self.access_log:
             environ[ANSWERED] = int(status[:3]), route_of(environ)
 
-    def leave(self, environ: Environ) -> None:
+    def leave(self, environ: Environ) -> None:  # noqa: ARG002  a front's site may need it
         """Note that the application has made its answer, or has failed to."""
-        self._counted.end(environ[STARTED])
+        self._counted.end()
 
     def log(self, environ: Environ, sent_bytes: int, *, is_whole: bool) -> None:
         """Write a line of the access log, if it is on. is_whole: the body went out."""

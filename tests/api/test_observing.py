@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
-from backend.api import observing
+from backend.api import metrics, observing
 from backend.api.metrics import CountedRequests
 from backend.api.reception import Reception
 from backend.base.processes.shared_numbers import Numbers
@@ -203,6 +203,21 @@ def test_the_access_log_has_a_line_for_each_request(
     }
     assert (second["route"], second["query"], second["status"]) == (None, "q=%22%0a", 404)
     assert (third["method"], third["bytes"], third["status"]) == ("HEAD", 0, 200)
+
+
+def test_a_slow_request_is_counted_when_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(metrics, "WRITE_EVERY_S", 0.0)
+    numbers = Numbers()
+    reception = Reception(
+        HostPolicy("127.0.0.1", "*", "machine"), CountedRequests(numbers), access_log=False
+    )
+    slow, quick = ({"REQUEST_METHOD": "GET", "HTTP_HOST": "localhost"} for _ in range(2))
+    reception.receive(slow)
+    reception.receive(quick)
+    for environ in (quick, slow):
+        reception.finalise_response(environ, "200 OK", [])
+        reception.leave(environ)
+    assert numbers.totals()[metrics.REQUESTS, metrics.UNMATCHED, "GET", "200"] == [2]
 
 
 def test_the_access_log_says_when_an_answer_broke_off(capfd: pytest.CaptureFixture[str]) -> None:
