@@ -10,6 +10,19 @@ a row is). `service/web_server.py` finds the row of each request and calls its h
     `ledger/answers.py` asks the index or scans the blocks.
 
 Every error on every route is `application/problem+json` (RFC 9457) and names the field at fault.
+
+    routes, operation             a row of the table, and what it takes and answers
+    reception, observing          what is done for every request, and what tells of it
+    reading, writing              read what is sent; accept flights
+    problems, responses, json_answers, conditions, encodings, streaming
+                                  make answers: errors, JSON, 304, compressed and long ones
+    question_answers, suggest, exporting, flight_lines, block_routes, proof_routes, evidence_zip,
+    transparency_log              answer from the ledger
+    transaction_routes, batch, import_routes, month_routes, study_paths
+                                  add flights
+    health, metrics               tell how the service is
+    specification, schemas, body_types, docs
+                                  describe it
 """
 
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Defines the commands for the log of the chain and for witnesses. `cli` adds them to its own."""
+"""Defines the commands for the log, for witnesses and for cheats. `cli` adds them to its own."""
 
 import signal
 import sys
