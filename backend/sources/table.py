@@ -53,7 +53,8 @@ class _Header:
 
     line: as it stands. titles: what is in its cells, without empty ones at the end. usual: how many
     cells most of the first rows have, but for those with a city in two cells. is_filled: whether
-    rows have something below an empty title at the end. above: the lines above it.
+    rows have something below an empty title at the end. above: the lines above it, and before it an
+    empty title, if rows begin with their numbers.
     """
 
     file: PackedFile
@@ -194,8 +195,8 @@ def _header_above(
             if is_loose or not _SPLIT_CITY.search(_QUOTED.sub("", first)):
                 rows.append(next(_parse([first], delimiter=separator)))
     rows = [row for row in rows if any(map(str.strip, row))]
-    if _have_row_names(rows, len(cells)):
-        cells = ["", *cells]
+    if _have_row_names(rows, cells):
+        cells, above = ["", *cells], f'{above}""{separator}'
     titles = _titles(file, cells)
     widths = Counter(map(len, rows or [cells]))
     widest = max(widths, key=lambda width: (widths[width], width == len(cells)))
@@ -204,14 +205,16 @@ def _header_above(
     return _Header(file, line, separator, titles, usual, is_filled, above)
 
 
-def _have_row_names(rows: list[list[str]], count: int) -> bool:
+def _have_row_names(rows: list[list[str]], titles: list[str]) -> bool:
     """Return whether rows begin with their numbers, to which R gives no title.
 
-    They ascend, unless rows were sorted or drawn. count: how many titles there are.
+    They ascend, unless rows were sorted or drawn.
     """
-    names = [int(row[0]) for row in rows if len(row) == count + 1 and _is_number(row[0])]
+    wide = [row for row in rows if len(row) == len(titles) + 1]
+    names = [int(row[0]) for row in wide if _is_number(row[0])]
     full = sum(bool(row[-1]) for row in rows)  # others may have a cell more at the end
-    is_sure = full > 0 if names == sorted(names) else 2 * full > len(rows)
+    is_counted = has_meaning(titles[0]) and len(names) == LOOKED_AT == names[-1] - names[0] + 1
+    is_sure = full > 0 or is_counted if names == sorted(names) else 2 * full > len(rows)
     return len(rows) == len(names) == len(set(names)) and is_sure
 
 

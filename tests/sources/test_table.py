@@ -3,6 +3,7 @@
 import csv
 import io
 import re
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,16 @@ from backend.sources.records import RecordBatch, Records
 from backend.sources.source import Validator
 from backend.sources.table import MOST_COLUMNS
 from tests.cases import each_of
-from tests.sources.samples import CANCELLED, FLOWN, ROWS, bad_rows, csv_text, flights_of, written
+from tests.sources.samples import (
+    CANCELLED,
+    DIVERTED,
+    FLOWN,
+    ROWS,
+    bad_rows,
+    csv_text,
+    flights_of,
+    written,
+)
 
 TABLE = csv_text(ROWS)
 HEADER, FIRST, *_ = TABLE.splitlines()
@@ -167,6 +177,21 @@ def test_numbers_of_rows_need_no_title(tmp_path: Path, numbers: tuple[int, ...])
     lines = [header, *(f'"{number}",{row}' for number, row in zip(numbers, rows, strict=True))]
     path = written(tmp_path, "\n".join(lines))
     assert flights_of(open_source(path)) == [flight_of(row) for row in flights]
+
+
+def test_numbers_of_rows_that_end_empty_need_no_title(tmp_path: Path) -> None:
+    """As write.table of R writes them with na = "" and the diverted flights first."""
+    header, *rows = csv_text([DIVERTED] * 30).splitlines()
+    lines = [header, *(f"{number},{row}" for number, row in enumerate(rows, 1))]
+    path = written(tmp_path, "\n".join(lines))
+    assert flights_of(open_source(path)) == [flight_of(DIVERTED)] * 30
+    with closing(open_source(path).rows()) as batches:
+        header = next(batches).header or ""  # as above the rows in a file of bad ones
+    few = written(tmp_path, "\n".join([header, lines[7], lines[19]]))
+    assert flights_of(open_source(few)) == [flight_of(DIVERTED)] * 2
+    with_id = [f"id,{header[3:]}", *(f"{line}," for line in lines[1:])]
+    path = written(tmp_path, "\n".join(with_id))
+    assert flights_of(open_source(path)) == [flight_of(DIVERTED)] * 30
 
 
 def test_numbers_that_are_not_those_of_rows_misplace_no_cell(tmp_path: Path) -> None:
