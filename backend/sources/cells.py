@@ -33,7 +33,7 @@ TIMES: Sequence[Mapping[str, Any]] = _TABLE["times"]
 
 _STATE_OF = {key.casefold(): name for short, name in STATES.items() for key in (short, name)}
 _PANDAS = "(?:0 days |1900-01-01[ T])?"  # before a clock that it has as a duration or a moment
-_MIDNIGHT = re.compile("(?:1 days |1900-01-02[ T])00:00:00")  # of pandas, at the end of the day
+_MIDNIGHT = re.compile("(?:1 day(s |, )|1900-01-02[ T])0?0:00:00")  # of Python, at the day's end
 _CLOCK = re.compile(rf"{_PANDAS}(\d{{1,2}})[:h]([0-5]\d)(?::00(?:\.0+)?)?", re.ASCII)
 moment = re.compile(r"\s*(?!1900-01-0[12])(\d[-/.\d]+)[ T](\d.*)", re.ASCII).match
 """Matches a time that is given with its day, and returns both."""

@@ -297,7 +297,8 @@ def _of_zeros(zeros: set[str], values: set[str], *, is_certain: bool) -> dict[st
         doubtful = ["ARR_DELAY"] if has_arrived and "ARR_DELAY" in zeros else []
     if doubtful:
         return {doubtful[-1]: _DOUBTFUL_ZERO}
-    return dict.fromkeys(zeros.difference(_DEPARTURE) if has_no_minutes else (), "")
+    is_void = has_no_minutes or "ARR_DELAY" not in zeros
+    return dict.fromkeys(zeros.difference(_DEPARTURE) if is_void else (), "")
 
 
 def _zero(value: object) -> bool | None:

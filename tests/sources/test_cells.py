@@ -92,6 +92,7 @@ def test_a_number_that_is_none_is_empty() -> None:
         ("ARR_TIME", "0 days 08:11:00", "0811"),
         ("DEP_TIME", "1900-01-01 08:11:00", "0811"),
         ("DEP_TIME", "1 days 00:00:00", "2400"),
+        ("DEP_TIME", "1 day, 0:00:00", "2400"),
         ("ARR_TIME", "1900-01-02 00:00:00", "2400"),
         ("DEP_TIME", "24:00", "2400"),
         ("DEP_TIME", "8:11 AM", "0811"),
