@@ -157,8 +157,12 @@ class Connection(HttpToolsProtocol):
     def _feed(self, data: bytes) -> None:
         """Let the parser have a part of a message. Raises Refused."""
         try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade:  # refused if it has a body; else nobody upgrades
+            if self.waits_for == BODY and self.parser.should_upgrade():
+                self.on_body(data)  # the parser leaves out the body of such a request
+                self.on_message_complete()
+            else:
+                self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:  # an offer, which nobody takes
             pass
         except httptools.HttpParserError as error:
             if isinstance(error.__context__, Refused):
@@ -216,8 +220,6 @@ class Connection(HttpToolsProtocol):
             reason = f"body: has {length} bytes; at most {most_bytes} are accepted"
             raise Refused(413, reason, field="body")
         self._is_kept_on_disk = length > self.server_state.site.max_body_bytes_in_memory
-        if length and self.parser.should_upgrade():
-            raise Refused(400, "a request to upgrade must have no body")
         if not self.url.startswith(b"/"):
             self._take_host_of_address()
         self.expect_100_continue &= version == "1.1"
@@ -252,9 +254,12 @@ class Connection(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
+        """Let the request be answered, once its body is there."""
+        if self._body_bytes:
+            return
         self.cycle.waiting_for_100_continue = False  # RFC 9110 section 10.1.1
         self.waits_for, self.deadline = ANSWER, NEVER
-        self.received_bytes = self._body_bytes = 0
+        self.received_bytes = 0
         super().on_message_complete()
 
     def held_bytes(self) -> int:

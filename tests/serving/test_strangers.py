@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 import pytest
 
+from backend.api.json_answers import encode
+from backend.api.schemas import FLIGHT_EXAMPLE
 from tests.api.processes import Service, backend, free_port, serving, until
 from tests.raw_http import (
     HELD,
@@ -160,6 +162,16 @@ def test_no_request_hides_another_one(ports: Ports) -> None:
                 statuses = re.findall(STATUS, answer)
                 assert HIDDEN_STATUS not in statuses, (odd, request, answer)
                 assert set(statuses[1:]) <= {b"400"}, (odd, request, answer)
+
+
+def test_an_offer_to_upgrade_is_passed_over_and_its_body_read(ports: Ports) -> None:
+    """Java's client and `curl --http2` make this offer with each post."""
+    body = encode(FLIGHT_EXAMPLE)
+    offer = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAQAAP__\r\n"
+    kind = b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    post = b"POST /transactions?dry_run=true HTTP/1.1\r\n" + HOST + offer + kind + body
+    answer = answer_to(ports.service.port, post + HELD["kept"])
+    assert re.findall(STATUS, answer) == [b"200", b"200"], answer
 
 
 # --- 100 Continue --------------------------------------------------------------------------------
