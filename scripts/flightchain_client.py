@@ -797,6 +797,9 @@ class Client:
                 timeout=timeout_s,
                 allow_redirects=False,  # a POST would become a GET
             )
+            if response.headers.get("Content-Type") == JSON:
+                with suppress(RecursionError):
+                    response.json()  # fails if only a part of it has come
         except (requests.RequestException, UnicodeError) as error:
             raise _translated(error, url, request, timeout_s) from error
         self._has_answered = True
@@ -936,7 +939,8 @@ def _translated(
     error: Exception, url: str, request: _Request, timeout_s: float
 ) -> FlightchainError:
     """Return the error of this module that an error of requests stands for."""
-    lost = (requests.ConnectionError, requests.Timeout, requests.exceptions.ChunkedEncodingError)
+    in_part = requests.exceptions.ChunkedEncodingError, requests.exceptions.ContentDecodingError
+    lost = (requests.ConnectionError, requests.Timeout, requests.JSONDecodeError, *in_part)
     if not isinstance(error, lost):
         is_http = url.lower().startswith(("http://", "https://"))
         why = error if is_http else "the base_url must begin with http:// or https://"
@@ -946,7 +950,7 @@ def _translated(
     if isinstance(error, never_sent) or isinstance(reason, NewConnectionError):
         what = "cannot be connected to; is the service running, and the base_url right?"
         return Unreachable(f"{url}: {what} ({reason or error})", may_have_arrived=False)
-    what = "the connection was lost before the answer came"
+    what = "the connection was lost before all of the answer came"
     if isinstance(error, requests.Timeout):
         what = f"no answer within {timeout_s:g} s; try again, or give a longer timeout"
     if not request.may_repeat():
@@ -969,7 +973,7 @@ def _problem(response: requests.Response) -> Problem:
     if body is None:
         what = "is the base_url that of Flightchain's service, and not of its pages?"
         detail = f"{response.url} did not answer with JSON; {what}"
-        if "Location" in response.headers:
+        if response.is_redirect:
             detail = f"{response.url} has moved to {response.headers['Location']}; use that"
         body = {"detail": detail}
     body = {"title": response.reason, **body}  # which a proxy may leave out

@@ -29,8 +29,9 @@ def spoiling(service: Service, *spoils: str) -> Iterator[Proxy]:
     """Pass requests on to `service`, one after the other, and spoil some.
 
     spoils: what becomes of each POST in turn: "cut" forwards it, waits until the service has
-    answered, and ends the connection; "half" sends half of that answer; a number is a 503 with that
-    Retry-After, nothing is forwarded; "" and everything after the last passes.
+    answered, and ends the connection; "half" sends a part of that answer, "unframed" without its
+    length; a number is a 503 with that Retry-After, nothing is forwarded; "" and everything after
+    the last passes.
     """
     left, seen = list(spoils), list[str]()
 
@@ -45,8 +46,9 @@ def spoiling(service: Service, *spoils: str) -> Iterator[Proxy]:
                 self.wfile.write(BUSY % spoil.encode())
                 return
             answer = answer_of(service, self, body)
-            kept = {"cut": 0, "half": len(answer) - 10, "": len(answer)}[spoil]
-            self.wfile.write(answer[:kept])
+            if spoil == "unframed":
+                answer = answer.replace(b"Content-Length", b"X-Length")
+            self.wfile.write(answer[: {"cut": 0, "": None}.get(spoil, -10)])
 
         do_GET = do_POST = do_DELETE = handle_request
 

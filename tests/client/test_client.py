@@ -309,7 +309,7 @@ def test_flights_are_added_once_whatever_becomes_of_the_answers(
 ) -> None:
     waits: list[Wait] = []
     soon = f"{datetime.now(UTC) + timedelta(seconds=1):%a, %d %b %Y %H:%M:%S GMT}"
-    spoils = ("cut", "1", "half", "", "0", "cut", "cut", soon)
+    spoils = ("cut", "1", "half", "", "0", "unframed", "cut", soon)
     with through(service, *spoils, on_wait=waits.append) as (client, proxy):
         added = client.add_batch(mappings(1000), batch_size=250, duplicates="accept")
     assert added == Added(1000, 0, 4, (range(first, first + 1000),))
