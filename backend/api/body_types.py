@@ -114,7 +114,7 @@ ReceiptAddress = Annotated[
 
 
 ConflictsWith = Annotated[
-    int | None, Meta(description="an older record of the flight, which contradicts this one")
+    Count | None, Meta(description="an older record of the flight, which contradicts this one")
 ]
 
 
@@ -131,7 +131,7 @@ class Receipt(Answer, kw_only=True):
         Meta(description="leaf hash of the transaction (RFC 6962); null as long as it has no id"),
     ]
     duplicate_of: Annotated[
-        int | None, Meta(description="an older record of the flight, which says the same")
+        Count | None, Meta(description="an older record of the flight, which says the same")
     ]
     conflicts_with: ConflictsWith
 

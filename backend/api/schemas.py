@@ -68,6 +68,8 @@ def plain(schema: Schema) -> Schema:
     cleaned: Schema = {name: value for name, value in schema.items() if name != "title"}
     if "properties" in cleaned:
         cleaned["properties"] = {name: plain(part) for name, part in cleaned["properties"].items()}
+    if "enum" in cleaned:  # without a type, generated Java does not compile
+        cleaned["type"] = "string" if isinstance(cleaned["enum"][0], str) else "integer"
     if "items" in cleaned:
         cleaned["items"] = plain(cleaned["items"])
     if "anyOf" in cleaned:

@@ -68,7 +68,7 @@ class Tip(Answer):
     transactions: Count
     pending: Count
     next_block_at: Annotated[
-        int | None,
+        Count | None,
         Meta(
             description="when the miner seals pending flights next, UTC milliseconds; without any, "
             "it seals a block only if FLIGHTCHAIN_MINE_EMPTY is 1. null: no miner is running"
