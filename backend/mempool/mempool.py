@@ -332,7 +332,8 @@ class Mempool:
         if pending > most:
             many = counted(pending, "pending transaction")
             raise TryLater(
-                f"the mempool is full: {many}, at most {most:,} are allowed; try again later",
+                f"the mempool is full: with this request it would have {many}, and at most "
+                f"{most:,} are allowed; try again later",
                 retry_after_s=max(1, round(self._settings.mine_interval_s)),
             )
 
