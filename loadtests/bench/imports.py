@@ -22,7 +22,7 @@ from loadtests.processes import PROJECT, environment, finished
 
 STRAIGHT = [sys.executable, "-m", "loadtests.in_process.straight_import"]
 KAGGLE = "flights_sample_3m (2019 to 2023)"
-READY_MADE = "ready-made month since 2018"
+READY_MADE = "ready-made month, downloaded since 2018"
 KINDS = PROJECT / "backend" / "sources" / "kinds.toml"
 OTHERS = ["1.00"] * 36 + [""] * 55  # what stands in the 91 other columns of such a month
 DECIMAL = {"DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "CANCELLED", "AIR_TIME"}

@@ -26,7 +26,7 @@ from backend.sources.source import (
     validated,
 )
 
-_MONTH = next(kind for kind in KINDS if kind.name == "ready-made month since 2018")
+_MONTH = next(kind for kind in KINDS if kind.name == "ready-made month, downloaded since 2018")
 MONTHLY_TITLES = {name: title for name, title in _MONTH.pairs if name in FIELD_NAMES}
 
 PARSED_FLOWN: tuple[Value, ...] = (

@@ -75,7 +75,7 @@ DEST_CITY_NAME,DEST_STATE_ABR,DEP_TIME,DEP_DELAY,ARR_TIME,ARR_DELAY,CANCELLED,DI
 """,
         flights("2014-06-03", ids=True),
     ),
-    "ready-made month until 2017": (
+    "ready-made month, downloaded until 2017": (
         f"""Year,Month,DayofMonth,DayOfWeek,FlightDate,UniqueCarrier,AirlineID,Carrier,FlightNum,\
 {PLACES_IN_MONTH},DepTime,DepDelay,ArrTime,ArrDelay,Cancelled,AirTime,
 "2014","6","3","2","2014-06-03","MQ","20398","MQ","3184",{MONTH[0]},{MONTH[1]},"0559","-6.00","0752",\
@@ -86,7 +86,7 @@ DEST_CITY_NAME,DEST_STATE_ABR,DEP_TIME,DEP_DELAY,ARR_TIME,ARR_DELAY,CANCELLED,DI
 """,
         flights("2014-06-03", ids=True),
     ),
-    "ready-made month since 2018": (
+    "ready-made month, downloaded since 2018": (
         f"""Year,Month,DayofMonth,DayOfWeek,FlightDate,Reporting_Airline,DOT_ID_Reporting_Airline,\
 IATA_CODE_Reporting_Airline,Flight_Number_Reporting_Airline,{PLACES_IN_MONTH},DepTime,DepDelay,\
 ArrTime,ArrDelay,Cancelled,AirTime,

@@ -297,7 +297,7 @@ def test_the_page_says_what_to_get_and_what_to_tick(visitor: Visitor) -> None:
     guide = " ".join((ROOT / "docs/how-to/import.md").read_text(encoding="utf-8").split())
     assert " ".join(boxes) in guide
     assert f"{BTS_TABLE} (1987-present)" in guide
-    assert reading_of(tuple(boxes)).kind.name == "ready-made month since 2018"
+    assert reading_of(tuple(boxes)).kind.name == "ready-made month, downloaded since 2018"
     assert " , ".join(boxes) in page
     assert all(f"{kind.name} {kind.source.replace('`', '')}" in page for kind in KINDS)
     for file, what_to_do in TEXTS["refused_files"]:

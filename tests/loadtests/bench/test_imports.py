@@ -33,5 +33,5 @@ def test_the_month_as_another_kind_is_taken_for_that_kind(
     assert ".0," in first
     done = backend(tmp_path / "chain", "import", str(file))
     assert done.returncode == 0, done.stderr
-    assert ("ready-made month since 2018" in done.stderr) == (kind == READY_MADE)
+    assert ("ready-made month, downloaded since 2018" in done.stderr) == (kind == READY_MADE)
     assert transactions_in(tmp_path / "chain") == 300
