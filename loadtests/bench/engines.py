@@ -6,7 +6,7 @@
 
 The engines read the export with their defaults, on all cores: DuckDB in this process, Spark in
 local mode, which is left out where it is not installed. Each question is asked about several
-flights, and the median time counts; no answer is kept. Answers that differ are an error.
+flights, and the median time counts; no answer is cached. Answers that differ are an error.
 """
 
 import sys

@@ -190,7 +190,7 @@ def _log_bytes(chain: Path) -> int:
 
 
 def _question_times(service: Service) -> dict[str, float]:
-    """Return the median times in ms of answers that are not kept, and of the same when kept."""
+    """Return the median times in ms of answers that are not cached, and of the same when cached."""
     flights, facts = sample(service), {}
     by_kind = drawn(flights, QUESTIONS, SEED)
     days = sorted(flight["FL_DATE"] for flight in flights)
@@ -201,7 +201,7 @@ def _question_times(service: Service) -> dict[str, float]:
     ]
     with service.connection() as connection:
         for kind, questions in by_kind.items():
-            for state in ("new", "kept"):
+            for state in ("new", "cached"):
                 asks = (partial(answer, connection, question.path) for question in questions)
                 facts[f"{state} {kind}"] = 1000 * median(timed(ask)[1] for ask in asks)
     return facts

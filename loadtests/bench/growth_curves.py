@@ -31,7 +31,7 @@ class Curve(NamedTuple):
     panel: str
 
 
-_NEW, _KEPT = "answers not kept, ms", "answers kept, ms"
+_NEW, _CACHED = "answers not cached, ms", "answers cached, ms"
 _QUESTIONS = ("filter_transactions", "average_delays", "flight_counter")
 ALL_YEARS = "flight_counter over all years"
 _IMPORT, _TIMES, _MEMORY = "import of a flight, µs", "whole ledger, s", "memory, MB"
@@ -49,7 +49,7 @@ CURVES = (
     Curve("ready_s", "in order", _START),
     Curve("recovery_s", "after kill -9 of an import", _START),
     *(Curve(f"new {question}", question, _NEW) for question in (*_QUESTIONS, ALL_YEARS)),
-    *(Curve(f"kept {question}", question, _KEPT) for question in (*_QUESTIONS, ALL_YEARS)),
+    *(Curve(f"cached {question}", question, _CACHED) for question in (*_QUESTIONS, ALL_YEARS)),
     Curve("verify_s", "verify", _TIMES),
     Curve("again_s", "verify --since last, unchanged", _TIMES),
     Curve("backup_s", "first backup", _TIMES),

@@ -3,7 +3,7 @@
 import pytest
 
 from loadtests.bench.figures import Figure
-from loadtests.bench.throughput import FLASK, KEPT, LIMIT, POSTS, UNCHANGED, figures_of
+from loadtests.bench.throughput import CACHED, FLASK, LIMIT, POSTS, UNCHANGED, figures_of
 from loadtests.wrk import Load
 
 
@@ -13,10 +13,10 @@ def a_load(per_s: float, p99_ms: float = 1.0, failed: int = 0, cost_us: float = 
 
 
 def figures(
-    what: str, load: Load, limit: Load, flask: Load, kept: Load | None = None
+    what: str, load: Load, limit: Load, flask: Load, cached: Load | None = None
 ) -> dict[str, Figure]:
     """What is said of `what` after one round, by the words that tell the figures apart."""
-    loads = {LIMIT: [limit], FLASK: [flask], KEPT: [kept or load], what: [load]}
+    loads = {LIMIT: [limit], FLASK: [flask], CACHED: [cached or load], what: [load]}
     return {figure.what.removeprefix(what): figure for figure in figures_of(what, loads)}
 
 
@@ -31,7 +31,7 @@ P99 = " / the limit, 99th percentile of latency"
 
 def test_a_thing_is_held_against_the_limit_and_the_flask_view_of_its_own_round() -> None:
     limit, flask = a_load(10_000, p99_ms=1.0), a_load(2000)
-    by_title = figures(KEPT, a_load(6500, p99_ms=1.4), limit, flask)
+    by_title = figures(CACHED, a_load(6500, p99_ms=1.4), limit, flask)
     assert by_title[""].measured == "6,500 requests/s, p99 1.4 ms, 100 us of processor time"
     ratios = [by_title[what].measured for what in (SHARE, TIMES, P99)]
     assert ratios == ["0.65", "3.25", "1.4"]
@@ -49,7 +49,7 @@ def test_a_thing_is_held_against_the_limit_and_the_flask_view_of_its_own_round()
 def test_what_is_slower_than_its_target_or_failed_has_missed_it(
     load: Load, missed: set[str]
 ) -> None:
-    by_title = figures(KEPT, load, limit=a_load(10_000), flask=a_load(2000))
+    by_title = figures(CACHED, load, limit=a_load(10_000), flask=a_load(2000))
     assert {what for what, is_reached in reached(by_title).items() if is_reached is False} == missed
     assert all("FAILED" in by_title[what].measured for what in missed if load.failed)
 
@@ -66,12 +66,12 @@ def test_what_has_no_target_is_measured_all_the_same() -> None:
     assert by_title[SHARE].measured == "0.1"
 
 
-def test_unchanged_answers_are_held_against_kept_ones() -> None:
-    kept = a_load(700)
-    of_kept = f" / {KEPT}, requests per second"
+def test_unchanged_answers_are_held_against_cached_ones() -> None:
+    cached = a_load(700)
+    of_cached = f" / {CACHED}, requests per second"
     for per_s, is_reached in ((710, True), (690, False)):
-        by_title = figures(UNCHANGED, a_load(per_s), a_load(1000), a_load(200), kept)
-        assert by_title[of_kept].reached is is_reached
+        by_title = figures(UNCHANGED, a_load(per_s), a_load(1000), a_load(200), cached)
+        assert by_title[of_cached].reached is is_reached
 
 
 def test_posts_have_to_reach_so_many_a_second() -> None:
