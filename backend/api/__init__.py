@@ -1,13 +1,7 @@
 """The REST service: takes parameters, calls the ledger, and answers in JSON. It is thin on purpose.
 
-To follow a request, start at its row in the table of routes (`_table`, below; `routes.py` says what
-a row is). `service/web_server.py` finds the row of each request and calls its handler.
-
-    POST /transactions: `api/writing.py` reads the flight, and answers as the mode promises.
-    `ledger/submission.py` hands it to the mempool and waits for its block.
-
-    GET of a question: `api/question_answers.py` reads the parameters and looks for a cached answer,
-    `ledger/answers.py` asks the index or scans the blocks.
+`service/web_server.py` finds the row of each request in the table of routes (`_table`, below), and
+calls its handler. `docs/explanation/house.md` follows a posted flight and a question.
 
 Every error on every route is `application/problem+json` (RFC 9457) and names the field at fault.
 

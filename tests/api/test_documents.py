@@ -1,5 +1,6 @@
 """The documents say what is so: generated parts are current, links lead somewhere, commands run."""
 
+import ast
 import re
 import sys
 import tomllib
@@ -166,6 +167,13 @@ def test_the_house_has_the_floors_that_imports_keep_to() -> None:
     floors = [name for layer in layers for name in layer.split(" | ")]
     house = (ROOT / "docs" / "explanation" / "house.md").read_text(encoding="utf-8")
     assert re.findall(r"^  (\w+)/ ", house, re.MULTILINE) == floors
+
+
+@each_of("package", sorted((ROOT / "backend").glob("*/__init__.py")))
+def test_the_docstring_of_a_package_names_its_modules(package: Path) -> None:
+    docstring = ast.get_docstring(ast.parse(package.read_text(encoding="utf-8"))) or ""
+    modules = {path.stem for path in package.parent.glob("*.py")} - {"__init__"}
+    assert modules - set(re.findall(r"\w+", docstring)) == set()
 
 
 def test_commands_and_settings_that_are_named_are_there() -> None:
