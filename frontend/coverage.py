@@ -15,12 +15,16 @@ ASK_AGAIN_S = 5.0
 
 @dataclass(frozen=True)
 class Carrier:
-    """A carrier. number: OP_CARRIER_AIRLINE_ID. code, name: None if they are not known."""
+    """A carrier. number: OP_CARRIER_AIRLINE_ID. code, name: None if they are not known.
+
+    shares_code: whether another carrier of the ledger has its code, as Comair and PSA Airlines do.
+    """
 
     number: int
     code: str | None
     name: str | None
     flights: int
+    shares_code: bool = False
 
     @property
     def called(self) -> str:
@@ -33,8 +37,8 @@ class Carrier:
         return f"{self.name} ({self.code})" if self.name else f"Carrier {self.number}"
 
     def flight(self, number: int) -> str:
-        """Return the name of its flight with a number, such as "UA 1545"."""
-        return f"{self.code or self.number} {number}"
+        """Return the name of its flight with a number, such as "UA 1545" or "Comair 5453"."""
+        return f"{(self.name if self.shares_code else self.code) or self.number} {number}"
 
 
 @dataclass(frozen=True)
@@ -144,8 +148,12 @@ class CoverageKeeper:
 
 def _coverage(backend: Backend) -> Coverage:
     answer = backend.get("/coverage")
+    codes = Counter(row["code"] for row in answer["carriers"])
     carriers = tuple(
-        Carrier(row["OP_CARRIER_AIRLINE_ID"], row["code"], row["name"], row["flights"])
+        Carrier(
+            *(row[name] for name in ("OP_CARRIER_AIRLINE_ID", "code", "name", "flights")),
+            shares_code=codes[row["code"]] > 1,
+        )
         for row in answer["carriers"]
     )
     airports = tuple(Airport(**row) for row in answer["airports"])

@@ -337,6 +337,13 @@ def test_a_ledger_of_one_day_names_that_day_once(tmp_path: Path) -> None:
         ("/flight_counter?ORIGIN=BTV&DEST=JFK", "In 38 other years, the ledger has no flights"),
         ("/average_delays?OP_CARRIER_AIRLINE_ID=19790", "1987 from 1 October; 2026 until 28 Feb"),
         ("/report?OP_CARRIER_FL_NUM=1", "October 1987 Mo"),
+        (
+            "/filter_transactions?OP_CARRIER_FL_NUM=1&FL_DATE=1987-10-01&FINAL_DATE=2026-02-28",
+            "Thu 1 Oct 1987 08:00",
+        ),
+        ("/compare?what=flight&item=Comair 3&item=PSA 3", "Comair 3 or PSA Airlines 3?"),
+        ("/search?q=OH 3", "Flight Comair 3 1 flight"),
+        ("/search?q=OH 3", "Flight PSA Airlines 3 1 flight"),
         ("/route?ORIGIN=BTV&DEST=JFK", ": 1 flight, 0.0\N{NO-BREAK SPACE}% of all scheduled on"),
     ],
 )
