@@ -27,7 +27,9 @@ REWORDED = {  # beginning of a message of the backend -> what is said beside the
     "is after FINAL_DATE": "The first day must not be after the last day.",
     "must be a whole number; GET": NO_CARRIER,
     "must be between 1 and 99999; GET": NO_CARRIER,
-    "must be a date": "Not understood; write it as in 2013-07-31, 31 July 2013 or July 2013.",
+    "must be a date": (
+        "Not understood; write it as in 2013-07-31, 31 July 2013, July 2013 or 1 to 7 July 2013."
+    ),
 }
 
 

@@ -108,16 +108,17 @@ class DayReport(Grouped):
         ranked = [row for row in self.year if may_be_ranked(row, PUNCTUALITY)]
         others = [row.figures[PUNCTUALITY] or 0.0 for row in ranked]
         worse, equal = sum(other < share for other in others), others.count(share)
+        better = len(others) - worse - equal
         days = f"{counted(len(others) + 1, 'day')} of {self.question.values[DAY][:4]}"
         if len(ranked) < len(self.year):
             days += f" with {FEW_ARRIVALS} flights or more"
         if equal == len(others):
             return f"Each of {days} has this share." if others else ""
-        if not worse or worse + equal == len(others):
-            extreme = "best" if worse else "worst"
+        extreme, ahead = ("best", better) if better < worse else ("worst", worse)
+        if not ahead:
             place = f"one of the {equal + 1} {extreme}" if equal else f"the {extreme}"
         else:
-            place = f"the {ordinal(worse + 1)} worst"
+            place = f"the {ordinal(ahead + 1)} {extreme}"
             place += f", like {counted(equal, 'other day')}," if equal else ""
         return f"This is {place} of {days} by this share."
 

@@ -82,6 +82,7 @@ def test_a_day_stands_beside_others_of_its_weekday(pages: FlaskClient, day: str)
         (0.5, [0.6, 0.7], "the worst of 3 days"),
         (0.5, [0.5, 0.5, 0.7], "one of the 3 worst of 4 days"),
         (0.6, [0.5, 0.7, 0.8], "the 2nd worst of 4 days"),
+        (0.7, [0.5, 0.6, 0.8], "the 2nd best of 4 days"),
         (0.6, [0.5, 0.6, 0.8], "the 2nd worst, like 1 other day, of 4 days"),
         (1.0, [0.5, 0.7], "the best of 3 days"),
         (1.0, [0.5, 1.0], "one of the 2 best of 3 days"),

@@ -21,6 +21,7 @@ CITIES = {
 }
 STATES = {"VT": "Vermont", "NY": "New York", "MA": "Massachusetts"}
 DELTA = 19790
+RENAMED = "Winthrop, MA"
 OH = (20417, 20397)  # carriers that had this code one after the other
 SHOW_ALL = '"/days?ORIGIN={}&INITIAL_DATE=2010-03-01&FINAL_DATE=2016-12-31">Show all days.'
 ALL_DAYS = "INITIAL_DATE=2010-01-01&FINAL_DATE=2016-12-31"
@@ -80,9 +81,11 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
 def decades(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FlaskClient]:
     """Pages of years of which most have no flights."""
     folder = tmp_path_factory.mktemp("decades")
-    back = odd(2, "2026-02-28", "JFK", "BTV", CANCELLED=1)
-    of_oh = (odd(3, "2026-02-28", OP_CARRIER_AIRLINE_ID=number) for number in OH)
-    seal(settings_for(folder), [[odd(1, "1987-10-01"), odd(1, "2026-02-28"), back, *of_oh]])
+    flights = [odd(1, "1987-10-01"), odd(1, "2026-02-28")]
+    flights.append(odd(2, "2026-02-28", "JFK", "BTV", CANCELLED=1))
+    flights += (odd(3, "2026-02-28", OP_CARRIER_AIRLINE_ID=number) for number in OH)
+    flights += [odd(4, "2026-02-28", "BOS"), odd(5, "2026-02-28", "BOS", ORIGIN_CITY_NAME=RENAMED)]
+    seal(settings_for(folder), [flights])
     with pages_of(folder) as pages:
         yield pages
 
@@ -342,6 +345,7 @@ def test_a_ledger_of_one_day_names_that_day_once(tmp_path: Path) -> None:
             "Thu 1 Oct 1987 08:00",
         ),
         ("/compare?what=flight&item=Comair 3&item=PSA 3", "Comair 3 or PSA Airlines 3?"),
+        ("/airports/BOS", f"name its city {RENAMED}; this page counts them, too."),
         ("/search?q=OH 3", "Flight Comair 3 1 flight"),
         ("/search?q=OH 3", "Flight PSA Airlines 3 1 flight"),
         ("/route?ORIGIN=BTV&DEST=JFK", ": 1 flight, 0.0\N{NO-BREAK SPACE}% of all scheduled on"),

@@ -46,7 +46,7 @@ REFUSED = [
     (f"{STATUS}1&FL_DATE=2015-01-01&check=red", "check"),
     (f"{REPORT}x", "must be a number such as 1545"),
     (f"{REPORT}ZZ1", "no carrier of this ledger is called ZZ"),
-    (f"{REPORT}1&INITIAL_DATE=whenever", 'id="report-days-error">Not understood; write it as'),
+    (f"{REPORT}1&INITIAL_DATE=whenever", "July 2013 or 1 to 7 July 2013.</p>"),
     (f"{REPORT}1&INITIAL_DATE=whenever", '<a href="#report-days">Days</a>: Not understood'),
     (
         "/compare?what=flight&item=1&item=2&INITIAL_DATE=whenever",
