@@ -151,7 +151,10 @@ def _coverage(backend: Backend) -> Coverage:
     codes = Counter(row["code"] for row in answer["carriers"])
     carriers = tuple(
         Carrier(
-            *(row[name] for name in ("OP_CARRIER_AIRLINE_ID", "code", "name", "flights")),
+            row["OP_CARRIER_AIRLINE_ID"],
+            row["code"],
+            row["name"],
+            row["flights"],
             shares_code=codes[row["code"]] > 1,
         )
         for row in answer["carriers"]

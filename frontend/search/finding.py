@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
@@ -64,9 +65,12 @@ def readings_with_flights(text: str, known: Coverage) -> list[Reading]:
     while (days := _first_days(read)) and _is_in_a_gap(days, known):
         earlier = [month for month in known.months() if month < str(days.first.year)]
         if not earlier:
-            return latest
+            read = latest
+            break
         read = readings(text, known, int(max(earlier)[:4]))
-    return read or latest
+    read = read or latest
+    compared = [tuple(_in_year_with_flights(item, known) for item in r.compared) for r in read]
+    return [replace(r, compared=items) for r, items in zip(read, compared, strict=True)]
 
 
 def _first_days(read: Iterable[Reading]) -> Days | None:
@@ -78,6 +82,15 @@ def _is_in_a_gap(days: Days, known: Coverage) -> bool:
     first, last = str(days.first)[:7], str(days.last)[:7]
     has_none = not (days.has_year or days.meant)
     return has_none and not any(first <= month <= last for month in known.months())
+
+
+def _in_year_with_flights(item: Any, known: Coverage) -> Any:
+    """Return what is compared; a month or day without a year in the latest one with flights."""
+    if isinstance(item, Days) and _is_in_a_gap(item, known):
+        years = [month[:4] for month in known.months() if month.endswith(f"{item.first:-%m}")]
+        with suppress(ValueError):
+            return item.in_year(int(max(years, default="")))
+    return item
 
 
 class Finder:

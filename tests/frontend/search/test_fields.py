@@ -7,6 +7,7 @@ import pytest
 
 from frontend.errors import Refused
 from frontend.search.fields import alternatives, as_asked, require_clear_days, with_number
+from frontend.search.finding import readings_with_flights
 from tests.cases import each_of
 from tests.frontend.search.ledger import KNOWN
 from tests.frontend.search.test_times import TIMES
@@ -55,6 +56,23 @@ def test_days_without_a_year_are_the_latest_with_flights() -> None:
         ("February 2020", "2020-02-01"),
     ):
         assert dict(as_asked([("days", text)], known))["INITIAL_DATE"] == first
+
+
+@each_of(
+    ("text", "months"),
+    [
+        ("November vs February", ["2026-11", "2013-02"]),
+        ("Feb vs November", ["2013-02", "2026-11"]),
+        ("February vs March", ["2013-02", "2013-03"]),
+        ("March vs February", ["2026-03", "2013-02"]),
+    ],
+)
+def test_each_month_that_is_compared_is_the_latest_with_flights(
+    text: str, months: list[str]
+) -> None:
+    known = replace(KNOWN, last_date="2026-11-29", months=lambda: ["2013-01", "2013-02", "2026-11"])
+    (reading, *_) = readings_with_flights(text, known)
+    assert [str(days.first)[:7] for days in reading.all_days] == months
 
 
 def test_days_may_be_open_at_one_end() -> None:
