@@ -36,7 +36,7 @@ class Carrier:
         """A name such as "United Airlines (UA)"; the number if the name is not known."""
         return f"{self.name} ({self.code})" if self.name else f"Carrier {self.number}"
 
-    def flight(self, number: int) -> str:
+    def flight(self, number: int | str) -> str:
         """Return the name of its flight with a number, such as "UA 1545" or "Comair 5453"."""
         return f"{(self.name if self.shares_code else self.code) or self.number} {number}"
 

@@ -22,7 +22,7 @@ def examples(known: Coverage) -> dict[str, str]:
         return made
     carrier, first = known.carriers[0], known.airports[0]
     other = next((each for each in known.airports if each.city != first.city), first)
-    flight = f"{carrier.code or f'carrier {carrier.number}'} {NUMBER}"
+    flight = carrier.flight(NUMBER) if carrier.code else f"carrier {carrier.number} {NUMBER}"
     route, newest = f"{first.code}-{other.code}", date.fromisoformat(known.last_date)
     month = f"{newest:%B %Y}"
     return {
