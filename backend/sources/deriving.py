@@ -36,7 +36,7 @@ from backend.sources.cells import (
     number,
     unless_empty,
 )
-from backend.sources.dates import beside, is_short, iso_day
+from backend.sources.dates import beside, is_short, iso_day, readings
 from backend.sources.kinds import CARRIER, DAY, DIVERTED, MONTH, Reading, plain
 from backend.sources.records import RecordBatch
 from backend.sources.source import RawRows, Unusable
@@ -93,6 +93,7 @@ class Deriver:
         self._have_minutes = have_minutes
         self._sources = reading.sources
         self._days = ParseCache[object, object](lambda day: iso_day(day, order))
+        self._moments = ParseCache[object, Mapping[str, date]](readings)
         self._calendar = ParseCache(_calendar)
         self._joined_days = ParseCache[tuple[object, ...], object](_joined_day)
         self._beside = ParseCache(beside)
@@ -154,10 +155,12 @@ class Deriver:
         if (match := moment(str(time))) is None:
             return time
         with suppress(ValueError):
-            own, its = (date.fromisoformat(str(d)) for d in (self._days[match[1]], day))
-            late, written = whole_number(str(number(unless_empty(delay)) or 0)), clock(match[2])
-            is_near = late // _DAY - margin <= (own - its).days <= -(-late // _DAY) + margin
-            if (is_near or own == its) and str(written).isdecimal():
+            its, written = date.fromisoformat(str(day)), clock(match[2])
+            late = whole_number(str(number(unless_empty(delay)) or 0))
+            near = {0, *range(late // _DAY - margin, -(-late // _DAY) + margin + 1)}
+            # Only one of two days that may be meant is near, and the clock is the same in both.
+            is_near = any((own - its).days in near for own in self._moments[match[1]].values())
+            if is_near and str(written).isdecimal():
                 return written
         return Unusable(time, _NO_CLOCK)
 
