@@ -13,7 +13,8 @@ locked while it is written, so its numbers only grow. They are little-endian:
     8  the id after the last acknowledged one     8  transactions that blocks held then
     4  CRC-32 of what is before
 
-The last release wrote 44 bytes without magic and name. They are read, and replaced.
+The last release wrote 44 bytes without magic and name, and counted imported flights, which no
+mempool ever held, as acknowledged. They are read, and replaced.
 """
 
 import fcntl
@@ -151,7 +152,8 @@ def _mark_in(data: bytes) -> Mark | None:
     if len(data) < _CRC_BYTES or _with_crc(content) != data:
         return None
     if len(content) == _LAST_RELEASE.size:
-        return Mark(*_LAST_RELEASE.unpack(content))
+        following, mined = _LAST_RELEASE.unpack(content)
+        return Mark(following if following > mined else 0, mined)
     if len(content) != _CONTENT.size or not content.startswith(_MAGIC):
         return None
     _, genesis, following, mined = _CONTENT.unpack(content)

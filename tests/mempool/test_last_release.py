@@ -5,6 +5,7 @@ four pending ones with the key "in the log", and five single ones, in three segm
 """
 
 import shutil
+import zlib
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from backend.chain.flight import Flight
 from backend.mempool import FOLDER, check_mempool
 from backend.mempool.database import FILE_NAME
 from backend.mempool.idempotency_keys import IdempotencyKey
+from backend.storage.layout import MARK_NAME
 from tests.dying import killed_at
 from tests.flights import flight, flights
 from tests.mempool.house import House, T, everything, numbered
@@ -52,6 +54,18 @@ def test_flights_keep_their_ids_and_keys_are_known(old: House) -> None:
     assert "the mempool of the last release was converted into one file" in message
     names = {path.name for path in (old.folder / FOLDER).iterdir()}
     assert {name.removesuffix("-wal").removesuffix("-shm") for name in names} == {FILE_NAME}
+
+
+def test_a_ledger_whose_flights_were_all_imported_misses_no_mempool(house: House) -> None:
+    """The last release counted imported flights as acknowledged, and made no file for them."""
+    house.chain.transactions = MINED
+    numbers = MINED.to_bytes(8, "little") * 2 + bytes(24)
+    mark = numbers + zlib.crc32(numbers).to_bytes(4, "little")
+    (house.folder / MARK_NAME).write_bytes(mark)
+    assert check_mempool(house.folder, house.chain).lost == []
+    assert house.mempool().pending_count() == 0
+    assert accept_in(house.mempool(), [flight(MINED)], T).first_transaction == MINED
+    assert (house.messages, house.lost()) == ([], {})
 
 
 @pytest.mark.parametrize("call", ["remove", "rename", "sync_folder"])
