@@ -28,8 +28,9 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return now_s
 
 
-def screen(monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool) -> Screen:
+def screen(monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool, kind: str = "xterm") -> Screen:
     screen = Screen(is_terminal=is_terminal)
+    monkeypatch.setenv("TERM", kind)
     monkeypatch.setattr(sys, "stderr", screen)
     return screen
 
@@ -60,10 +61,11 @@ def test_one_thing_is_one_and_nothing_to_do_shows_nothing(
     assert shown.getvalue() == f"{BEGIN_ANEW}making the index: 1 of 1 block\n"
 
 
+@pytest.mark.parametrize(("is_terminal", "kind"), [(False, "xterm"), (True, "dumb")])
 def test_a_log_gets_whole_lines_and_few_of_them(
-    monkeypatch: pytest.MonkeyPatch, clock: list[float]
+    monkeypatch: pytest.MonkeyPatch, clock: list[float], is_terminal: bool, kind: str
 ) -> None:
-    log = screen(monkeypatch, is_terminal=False)
+    log = screen(monkeypatch, is_terminal=is_terminal, kind=kind)
     with counting("verifying", "block") as show:
         show(1, 1)
     assert log.getvalue() == ""

@@ -2,9 +2,11 @@
 
     importing flights.csv: 52 %, 20,000 flights, 12,736 a second, 2 s left
 
-Where standard error is no terminal, such a line is written only now and then, or not at all.
+Where standard error is no terminal, or a dumb one that writes nothing over, such a line is written
+only now and then, or not at all.
 """
 
+import os
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -30,7 +32,7 @@ class Line:
 
     def __init__(self, *, in_a_log: bool) -> None:
         """in_a_log: whether it is written if standard error is no terminal, too."""
-        self._is_terminal = sys.stderr.isatty()
+        self._is_terminal = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
         self._is_shown = self._is_terminal or in_a_log
         self._every_s = EVERY_S if self._is_terminal else EVERY_S_IN_A_LOG
         self._text = ""
