@@ -277,9 +277,13 @@ class FileLock:
     It is neither re-entrant nor a lock between threads.
     """
 
-    def __init__(self, path: Path, *, waits: bool = True) -> None:
-        """waits: whether `with` waits for the lock, as `acquire` says."""
+    def __init__(self, path: Path, *, waits: bool = True, remedy: str = "") -> None:
+        """waits: whether `with` waits for the lock, as `acquire` says.
+
+        remedy: says who may have it, and what to do then.
+        """
         self.path = path
+        self._remedy = remedy and f"; {remedy}"
         self._waits = waits
         self._descriptor: int | None = None
 
@@ -293,7 +297,7 @@ class FileLock:
             descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, LOCK_MODE)
         try:
             with refusals("lock", self.path, "keep it on a file system with locks, such as ext4"):
-                lock_within(descriptor, within_s if wait else MOMENT_S, self.path)
+                lock_within(descriptor, within_s if wait else MOMENT_S, self.path, self._remedy)
         except BaseException:
             os.close(descriptor)
             raise
@@ -330,8 +334,10 @@ def is_at(descriptor: int, path: Path) -> bool:
         return False
 
 
-def lock_within(descriptor: int, seconds: float, path: Path) -> None:
+def lock_within(descriptor: int, seconds: float, path: Path, remedy: str = "") -> None:
     """Lock an open file (flock), within so many seconds. Raises WriterBusy, which says who has it.
+
+    remedy: the end of that message.
 
     The kernel's own wait knows no bound that threads could use, so this asks again and again: soon
     at first, because those who share work hold a lock for a fraction of a millisecond.
@@ -344,7 +350,8 @@ def lock_within(descriptor: int, seconds: float, path: Path) -> None:
             now = time.monotonic()
             deadline = deadline or now + seconds
             if now >= deadline:
-                raise WriterBusy(f"{path} is locked by {_holder_of(descriptor)}") from None
+                holder = _holder_of(descriptor)
+                raise WriterBusy(f"{path} is locked by {holder}{remedy}") from None
             time.sleep(pause_s)
             pause_s = min(1.05 * pause_s, LONGEST_PAUSE_S)
         else:

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from backend.base.clock import now_ms
 from backend.base.download import Downloader, DownloadFailed, NotThere
-from backend.base.errors import FlightchainError, InvalidInput, WriterBusy
+from backend.base.errors import FlightchainError, InvalidInput
 from backend.base.files import FileLock, make_folder, remove
 from backend.base.progress import EVERY_S, Line, counting, left
 from backend.base.settings import Settings
@@ -48,17 +48,9 @@ def import_months(
     """
     require_no_cluster(settings.folder)
     make_folder(settings.folder)
-    lock = FileLock(settings.folder / LOCK_NAME)
-    try:
-        lock.acquire(wait=False)
-    except WriterBusy as error:
-        raise WriterBusy(
-            f"{error}; another import of months into this ledger is running; wait until it ends"
-        ) from error
-    try:
+    remedy = "another import of months into this ledger is running; wait until it ends"
+    with FileLock(settings.folder / LOCK_NAME, waits=False, remedy=remedy):
         _import_months(settings, wanted, keep, import_file)
-    finally:
-        lock.release()
 
 
 def _import_months(

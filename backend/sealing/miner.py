@@ -29,6 +29,10 @@ from backend.storage.damage_notes import DamageNotes
 from backend.verify.scrub import scrubbing
 
 RETRY_S = 1.0  # the pause after an error that a person may have to repair
+ONE_MINER = (
+    "a service or another miner already seals the flights of this ledger; stop it before you start "
+    "this one"
+)
 
 
 class Miner:
@@ -41,7 +45,7 @@ class Miner:
         self._settings = settings
         self._report = report
         self._notifier = notifier or Notifier({}, report)
-        self._lock = files.FileLock(settings.folder / LOCK_NAME)
+        self._lock = files.FileLock(settings.folder / LOCK_NAME, remedy=ONE_MINER)
         self._status = Announcer(settings.folder, report)
         self._numbers = MinerNumbers()
         self._sealer = Sealer(settings, report, self._note_sealed)
@@ -69,13 +73,7 @@ class Miner:
     def run(self) -> None:
         """Mine until `stop`. Raises WriterBusy if a miner runs already; else as `Sealer`."""
         files.make_folder(self._settings.folder)
-        try:
-            self._lock.acquire(wait=False)
-        except WriterBusy as error:
-            raise WriterBusy(
-                f"{error}: a service or another miner already seals the flights of this ledger; "
-                "stop it before you start this one"
-            ) from error
+        self._lock.acquire(wait=False)
         try:
             self._status.silent()  # removes the status of an earlier miner
             self._numbers.start(self._settings)

@@ -121,7 +121,10 @@ def unfinished_restore(folder: Path) -> str:
     stage = folder / RESTORING_FOLDER
     if not stage.exists() or (folder / BLOCKS_FOLDER).exists():
         return ""
-    return f"a backup was restored to {folder}, but not completely; restore it again"
+    return (
+        f"a backup is being restored to {folder}, or that was interrupted; wait until it ends, or "
+        "restore it again"
+    )
 
 
 def is_backup(folder: Path) -> bool:

@@ -74,7 +74,8 @@ def back_up(settings: Settings, folder: Path, *, report: Report, progress: Progr
     with closing(BlockStore(settings.folder)) as store:
         files.make_folder(folder)
         _manifest_in(folder, store)  # before anything is written there
-        with files.FileLock(folder / LOCK_NAME, waits=False):
+        remedy = "another backup is being made there; wait until it ends"
+        with files.FileLock(folder / LOCK_NAME, waits=False, remedy=remedy):
             old = _manifest_in(folder, store)
             try:
                 return _copy(settings, store, folder, old, report, progress)

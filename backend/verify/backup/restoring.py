@@ -151,7 +151,8 @@ def _locked(folder: Path) -> Iterator[None]:
                 held.enter_context(files.FileLock(folder / name, waits=False))
             except WriterBusy as error:
                 raise BackupRefused(
-                    f"{error}: a miner, an import or a service is using {folder}; stop it"
+                    f"{error}: a miner, an import, a service or another restore is "
+                    f"using {folder}; stop it, or wait until it ends"
                 ) from error
         yield
 

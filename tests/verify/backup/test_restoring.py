@@ -339,7 +339,7 @@ def test_who_is_at_work_there_is_neither_disturbed_nor_waited_for(house: House, 
     started_s = time.monotonic()
     with (
         FileLock(house.restored / name),
-        pytest.raises(BackupRefused, match=f"{name} is locked by .* stop it"),
+        pytest.raises(BackupRefused, match=f"{name} is locked by .* stop it, or wait"),
     ):
         house.restore()
     assert time.monotonic() - started_s < LOCK_PATIENCE_S
@@ -401,7 +401,7 @@ def test_a_restore_may_be_killed_anywhere(house: House) -> None:
             if (house.restored / layout.RESTORING_FOLDER).exists():
                 with (
                     closing(Sealer(settings, print)) as miner,
-                    pytest.raises(Damage, match="not completely; restore it again"),
+                    pytest.raises(Damage, match="or that was interrupted; wait"),
                     miner.writing(wait=False),
                 ):
                     raise AssertionError("another chain was begun")
@@ -440,7 +440,7 @@ def test_nothing_is_accepted_where_a_restore_was_killed(
         (interrupted.folder / layout.RESTORING_FOLDER).mkdir(parents=True)
     with (
         closing(Mempool(interrupted, lambda: 0, print)) as mempool,
-        pytest.raises(TryLater, match="not completely; restore it again"),
+        pytest.raises(TryLater, match="or that was interrupted; wait"),
     ):
         accept_in(mempool, flights(3, 900), now_ms())
     house.restore()
