@@ -196,7 +196,7 @@ def _require_same_chain(store: BlockStore, folder: Path, manifest: Manifest) -> 
             raise ExportRefused(
                 f"{folder} holds flights up to block {max(hashes)}, but the chain ends at block "
                 f"{store.height()}: the chain has lost blocks; keep this export, and restore the "
-                "chain from a backup"
+                "chain from a backup, or export to another folder if their loss is accepted"
             ) from None
         wrong = [0]
     if wrong:
