@@ -20,6 +20,7 @@ import pytest
 
 from backend.base.errors import FlightchainError, WriteFailed
 from backend.base.settings import Settings
+from backend.base.words import COMMAND
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import as_mapping
 from backend.cli.import_command import NEEDS, file_sources, import_command
@@ -93,6 +94,18 @@ def test_too_many_bad_rows_are_left_out_only_if_that_share_is_allowed(tmp_path: 
     assert done.returncode == 0, done.stderr
     assert "39 flights imported in 1 block, 1 bad row was left out\n" in done.stderr
     assert transactions_in(folder) == 39
+
+
+def test_a_default_file_with_bad_rows_can_be_imported_by_hand_and_is_not_asked_for_again(
+    tmp_path: Path,
+) -> None:
+    folder, file = tmp_path / "chain", written(tmp_path / "some.csv", 200, [3])
+    refused = call(folder, "import", "--if-empty", FLIGHTCHAIN_DATA=file)
+    by_hand = f"`{COMMAND} import {file} --skip-bad`"
+    assert refused.stderr.endswith(f"leave them out: {by_hand}; nothing was imported\n")
+    assert imported(folder, "--skip-bad", file).returncode == 0
+    again = call(folder, "import", "--if-empty", FLIGHTCHAIN_DATA=file)
+    assert (again.returncode, again.stderr) == (0, "")
 
 
 def test_days_that_agree_by_chance_are_not_imported_whatever_is_allowed(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack, closing, suppress
 from dataclasses import replace
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -232,7 +233,13 @@ def _import_default(settings: Settings) -> None:
         except NotFound as error:  # the service answers about the months that are there
             say(str(error))
     else:
-        _import(settings, [wanted], Skipping())
+        by_hand = f"leave them out: `{COMMAND} import {quote(settings.data)} --skip-bad`"
+        try:
+            _import(settings, [wanted], Skipping(otherwise=f"correct them, or {by_hand}"))
+        except InvalidInput:
+            if is_empty:  # nothing of the file is stored, so there is nothing to finish
+                remove(unfinished)
+            raise
     remove(unfinished)
 
 
