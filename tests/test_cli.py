@@ -538,10 +538,11 @@ def test_ctrl_c_stays_ignored_where_it_was(world: World, tmp_path: Path) -> None
 
 
 PRESSES_AGAIN = """
-import os, signal
+import os, signal, sys
 from backend.base.processes import interruption
 interruption.ends_at_once()
 interruption.may_be_caught()
+interruption.TIDIES_FOR_S = float(sys.argv[1])
 try:
     os.kill(os.getpid(), signal.SIGINT)
 finally:
@@ -551,9 +552,14 @@ finally:
 
 
 def test_a_second_ctrl_c_does_not_stop_the_tidying_up(tmp_path: Path) -> None:
-    done = ran(sys.executable, "-c", PRESSES_AGAIN, env=environment(tmp_path))
+    done = ran(sys.executable, "-c", PRESSES_AGAIN, "30", env=environment(tmp_path))
     assert done.stdout == "tidied up\n"
     assert done.stderr.endswith("KeyboardInterrupt\n")
+
+
+def test_a_second_ctrl_c_ends_a_program_that_hangs_while_it_tidies_up(tmp_path: Path) -> None:
+    done = ran(sys.executable, "-c", PRESSES_AGAIN, "0", env=environment(tmp_path))
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "stopped\n")
 
 
 @pytest.mark.parametrize("processes", [1, 2])
