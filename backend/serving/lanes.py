@@ -92,14 +92,20 @@ class Threads:
             self.refused += 1
             raise LaneFullError
         loop = asyncio.get_running_loop()
-        asked_at = time.perf_counter()
+        asked_at, is_refused = time.perf_counter(), False
 
         def waited() -> Result:
+            if is_refused:
+                raise asyncio.CancelledError
             wait_s = time.perf_counter() - asked_at
             self._waits_s.append(wait_s)
             return work(wait_s)
 
-        future = self._pool.submit(waited)  # the system may refuse a thread for it
+        try:
+            future = self._pool.submit(waited)
+        except RuntimeError:  # the system refuses a thread; the pool has kept the work for others
+            is_refused = True
+            raise
         self.in_hand += 1
         self.changed(1)
         future.add_done_callback(lambda _: loop.call_soon_threadsafe(self._done))

@@ -155,11 +155,14 @@ def test_a_thread_that_the_system_refuses_costs_one_request(path: str) -> None:
     def refuse(*_: object) -> None:
         raise RuntimeError("can't start new thread")
 
+    begun = list[None]()
     with looping(service=Small(lane_threads=1, lane_queue=0)) as loop:
+        loop.service.before = lambda: begun.append(None)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(threading.Thread, "start", refuse)
             assert status_of(loop.answered(get(path))) == 500
         assert status_of(loop.answered(get(path))) == 200
+    assert len(begun) == 1  # what was answered 500 is not done later
 
 
 def test_an_answer_that_has_begun_goes_on_whoever_waits_for_its_lane() -> None:
