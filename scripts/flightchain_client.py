@@ -797,7 +797,8 @@ class Client:
                 timeout=timeout_s,
                 allow_redirects=False,  # a POST would become a GET
             )
-            if response.headers.get("Content-Type") == JSON:
+            is_json = response.headers.get("Content-Type") == JSON
+            if is_json and response.raw.length_remaining != 0:  # its length does not tell the end
                 with suppress(RecursionError):
                     response.json()  # fails if only a part of it has come
         except (requests.RequestException, UnicodeError) as error:

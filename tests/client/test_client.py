@@ -11,8 +11,10 @@ import threading
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
+import requests
 
 import flightchain_client
 from backend.chain.fields import FIELD_NAMES
@@ -97,6 +99,13 @@ def test_questions_and_proofs_take_and_give_python_types(
 
     the_flights_of_days_come_page_by_page(client, generated(300))
     proofs_are_accepted_by_the_verifier(service, client, tmp_path, carrier)
+
+
+def test_an_answer_that_has_all_of_its_length_is_parsed_once(client: Client) -> None:
+    parse = requests.Response.json
+    with patch.object(requests.Response, "json", autospec=True, side_effect=parse) as parsed:
+        client.tip()
+    parsed.assert_called_once()
 
 
 def test_blocks_and_transactions(
