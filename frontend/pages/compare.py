@@ -191,7 +191,8 @@ def _read(what: str, item: str, known: Coverage) -> Parameters:
         require_clear_days({ITEM: item}, known, {ITEM})
     written = examples(known)[what]
     reason = f"“{item[:MOST_QUOTED]}” is not understood"
-    if several := alternatives(item, known):
+    are_places = what in {"origin", "destination", "route"}
+    if several := alternatives(item, known, are_places=are_places):
         reason += f": it may be {' or '.join(several)}"
     elif written:
         reason += f"; write it as in {written}"

@@ -115,10 +115,11 @@ def require_clear_days(given: Values, known: Coverage, names: Set[str] = DAY_FIE
             raise Refused({"field": name, "value": text, "detail": detail}, 400)
 
 
-def alternatives(text: str, known: Coverage) -> list[str]:
-    """Return the carriers or places that one name in a text may mean; [] if that is clear."""
+def alternatives(text: str, known: Coverage, *, are_places: bool) -> list[str]:
+    """Return the places or carriers that one name in a text may mean; [] if that is clear."""
     for reading in readings(text, known):
-        for things in (reading.carriers, reading.at, reading.origin, reading.destination):
+        places = reading.at, reading.origin, reading.destination
+        for things in places if are_places else (reading.carriers,):
             if len(things) > 1:
                 return [thing.label for thing in things]
     return []

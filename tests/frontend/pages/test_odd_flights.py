@@ -359,5 +359,7 @@ def test_a_code_of_two_carriers_is_told_with_both(decades: FlaskClient) -> None:
     names = "PSA Airlines (OH) or Comair (OH)"
     shown = text(decades, "/compare?what=carrier&item=OH&item=DL", 400)
     assert f"“OH” is not understood: it may be {names}." in shown
+    shown = text(decades, "/compare?what=origin&item=OH&item=BTV", 400)
+    assert "“OH” is not understood; write it as in " in shown  # carriers are no airports
     first, other = names.split(" or ")
     assert f"{names}?" in text(decades, f"/compare?what=carrier&item={first}&item={other}")
