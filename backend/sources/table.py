@@ -323,7 +323,7 @@ def _usual_columns(
         return {}
     columns = dict(zip(positions, zip(*rows, strict=True), strict=True))
     first = columns[header.first_title()]
-    is_usual = "" not in first and not header.has_title(first)
+    is_usual = all(map(str.strip, first)) and not header.has_title(first)
     return columns if is_usual and not any(any(columns[at]) for at in header.beyond()) else {}
 
 

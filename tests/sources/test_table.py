@@ -240,7 +240,9 @@ def test_lines_of_one_file_may_end_in_different_ways(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("tail", ["", ",,,"])
-@pytest.mark.parametrize("empty_row", ["," * 18, "," * 21, ",", " ,\t,", '"",' * 18 + '""'])
+@pytest.mark.parametrize(
+    "empty_row", ["," * 18, "," * 21, ",", " ,\t,", "\t," * 18, '"",' * 18 + '""']
+)
 def test_rows_of_empty_cells_are_left_out(tmp_path: Path, empty_row: str, tail: str) -> None:
     header, *rows = TABLE.splitlines()
     lines = [header + tail, rows[0] + tail, empty_row, rows[1] + tail, empty_row, empty_row]
