@@ -269,7 +269,9 @@ def test_days_that_can_be_read_in_two_ways_are_read_as_the_user_says(tmp_path: P
     file.write_text(csv_of_days(map(as_mapping, flights(3)), ["02/03/2015"] * 3))
     refused = imported(folder, str(file))
     assert refused.returncode == 1
-    assert "--dates day-first" in refused.stderr
+    assert "add --dates month-first or --dates day-first" in refused.stderr
+    default = call(folder, "import", "--if-empty", FLIGHTCHAIN_DATA=file)
+    assert f"run `{COMMAND} import {file}` with --dates month-first or " in default.stderr
     done = imported(folder, "--dates", "day-first", str(file))
     assert {flight[2] for flight in on_disk(folder).flights} == {"2015-03-02"}
     assert "days are written day" in done.stderr

@@ -220,11 +220,13 @@ def _import_default(settings: Settings) -> None:
     is_to_finish = unfinished.exists() and unfinished.read_bytes() == named
     if settings.data == "none" or not (is_empty or is_to_finish):
         return
+    by_hand = f"{COMMAND} import {quote(settings.data)}"
     try:
         of_months = settings.data.startswith(PREFIX)
         wanted = months_in(settings.data) if of_months else named_source(settings.data)
     except InvalidInput as error:
         reason = str(error) if error.field == "file" else error.reason
+        reason = reason.replace("add --dates", f"run `{by_hand}` with --dates")
         raise InvalidSetting(variable("data"), settings.data, reason) from error
     write_new(unfinished, named)
     if isinstance(wanted, MonthRange):
@@ -233,9 +235,9 @@ def _import_default(settings: Settings) -> None:
         except NotFound as error:  # the service answers about the months that are there
             say(str(error))
     else:
-        by_hand = f"leave them out: `{COMMAND} import {quote(settings.data)} --skip-bad`"
+        otherwise = f"correct them, or leave them out: `{by_hand} --skip-bad`"
         try:
-            _import(settings, [wanted], Skipping(otherwise=f"correct them, or {by_hand}"))
+            _import(settings, [wanted], Skipping(otherwise=otherwise))
         except InvalidInput:
             if is_empty:  # nothing of the file is stored, so there is nothing to finish
                 remove(unfinished)
