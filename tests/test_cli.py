@@ -251,6 +251,17 @@ def test_blocks_that_are_gone_are_missed_by_every_command(tmp_path: Path, comman
     assert "is the disk mounted?" in message
 
 
+def test_a_question_names_a_loss_of_blocks_at_once(tmp_path: Path) -> None:
+    blocks, earlier = tmp_path / "blocks", tmp_path / "earlier"
+    call(tmp_path, "import", "--generate", "1")
+    shutil.copytree(blocks, earlier)
+    call(tmp_path, "import", "--generate", "1", "--seed", "2")
+    shutil.rmtree(blocks)
+    earlier.rename(blocks)
+    done = call(tmp_path, *QUESTION.split())
+    assert f"\nerror: the chain has lost blocks: {blocks} has 2 blocks, but " in done.stderr
+
+
 def test_where_nothing_is_missing_no_loss_is_accepted(tmp_path: Path) -> None:
     world_in(tmp_path)
     call(tmp_path, "mine", "--once")
@@ -324,6 +335,8 @@ def test_a_folder_of_a_ledger_is_not_taken_for_anything_else(tmp_path: Path) -> 
     for folder in (tmp_path, tmp_path / "blocks"):
         message = refusal(call(tmp_path / "other", "import", str(folder)))
         assert message.endswith("; import what its service exports (`GET /flights`)\n")
+    message = refusal(call(tmp_path / "blocks", "import", "--generate", "1"))
+    assert message.endswith(f"the blocks of a ledger: set FLIGHTCHAIN_DIR to {tmp_path}\n")
     assert sorted(tmp_path.rglob("*")) == before
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from backend.base.errors import Damage, DamagedBlock, FlightchainError
+from backend.base.errors import Damage, DamagedBlock, FlightchainError, TryLater
 from backend.base.files import reason_of
 from backend.base.processes import interruption
 from backend.base.progress import counting
@@ -403,11 +403,17 @@ def restore(settings: Settings, folder: Path) -> None:
 @contextmanager
 def _ledger(settings: Settings) -> Iterator[Any]:
     from backend.ledger.ledger import Ledger
-    from backend.verify.folder_check import require_chain
+    from backend.storage.block_store import BlockStore
+    from backend.verify.folder_check import require_chain, require_one_ledger
 
     require_chain(settings.folder)
     with closing(Ledger(settings, say)) as ledger:
-        yield ledger
+        try:
+            yield ledger
+        except TryLater:  # if blocks were lost, no index is built meanwhile
+            with closing(BlockStore(settings.folder)) as store:
+                require_one_ledger(settings.folder, store, accepts_loss=False)
+            raise
 
 
 for command in (

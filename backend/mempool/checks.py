@@ -13,7 +13,7 @@ from backend.mempool import last_release
 from backend.mempool.idempotency_keys import KeyUse
 from backend.mempool.lost_files import aside_in, lost_in
 from backend.mempool.mempool import FOLDER
-from backend.mempool.rebuild import WHAT_NEXT
+from backend.mempool.rebuild import WHAT_NEXT, what_next
 from backend.mempool.records import Record, missing_ids
 from backend.mempool.store import Store
 from backend.mempool.watermark import Mark, Watermark
@@ -22,9 +22,6 @@ from backend.storage.layout import MARK_NAME
 
 MARK_MISSING = "is missing or damaged, so it is unknown whether the end of the mempool was lost"
 MARK_WHAT_NEXT = "the next process that accepts or mines flights rebuilds it from the mempool"
-OF_LAST_RELEASE = (
-    "is of the last release; the next process that accepts or mines flights converts it"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +53,7 @@ def check_mempool(
         mark = watermark.read()  # before the store, so that the store is not behind
     lost = [*map(str, lost_in(mempool)), *aside_in(mempool)]
     if last_release.is_to_be_read(mempool):
-        lost.append(f"{mempool} {OF_LAST_RELEASE}")
+        lost.append(f"{mempool} is of the last release; {what_next(mempool)}")
     try:
         with closing(Store(mempool, chain_transactions, genesis)) as store:
             records, keys = _contents(store, mark, chain_transactions)

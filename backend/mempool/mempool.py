@@ -45,7 +45,7 @@ from backend.mempool.duplicates import Duplicates
 from backend.mempool.id_lock import IdLock
 from backend.mempool.idempotency_keys import IdempotencyKey, KeyUse
 from backend.mempool.lost_files import lost_in
-from backend.mempool.rebuild import WHAT_NEXT, contents_of, finish_replacing, rebuild
+from backend.mempool.rebuild import contents_of, finish_replacing, rebuild, what_next
 from backend.mempool.records import Accepted, Record, records_of
 from backend.mempool.store import Store
 from backend.mempool.syncs import GroupCommit
@@ -381,7 +381,7 @@ class Mempool:
                 mined = self._look()
                 yield mined
         except NeedsRepair as error:
-            raise Unrepaired(f"{error}; {WHAT_NEXT}") from error
+            raise Unrepaired(f"{error}; {what_next(self._folder)}") from error
 
     def _look(self) -> int:
         """Take in what others have written. Returns how many transactions blocks hold."""

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from backend.base import files
 from backend.base.clock import now_ms
-from backend.base.words import Report
+from backend.base.words import COMMAND, Report
 from backend.mempool import last_release, lost_files
 from backend.mempool.database import FILE_NAME, NEW_NAME, write_file
 from backend.mempool.idempotency_keys import KeyUse
@@ -24,12 +24,22 @@ from backend.mempool.lost_files import Lost
 from backend.mempool.records import Record, missing_ids, void_record
 from backend.mempool.store import Store, require_blocks
 from backend.mempool.watermark import Mark
+from backend.storage.layout import is_backup
 
-WHAT_NEXT = "the next process that accepts or mines flights repairs it, and says if any are lost"
+_NEXT_PROCESS = "the next process that accepts or mines flights"
+WHAT_NEXT = f"{_NEXT_PROCESS} repairs it, and says if any are lost"
 KEYS_FORGOTTEN = "idempotency keys that came with it may be used again"
 MARK_UNKNOWN = (
     "acknowledged.dat was missing or damaged, so it is unknown whether more was acknowledged"
 )
+
+
+def what_next(folder: Path) -> str:
+    """Return what becomes of the mempool in `folder`, which is damaged or of the last release."""
+    if not last_release.is_to_be_read(folder):
+        return WHAT_NEXT
+    not_here = f"a backup is not changed, but `{COMMAND} restore`"
+    return f"{not_here if is_backup(folder.parent) else _NEXT_PROCESS} converts it"
 
 
 def finish_replacing(folder: Path) -> str:

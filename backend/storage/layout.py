@@ -133,8 +133,14 @@ def is_backup(folder: Path) -> bool:
 
 
 def require_ledger(folder: Path, *, may_be_half_restored: bool = False) -> None:
-    """Raise Damage if nothing may be written to a folder: a backup, or one half restored."""
+    """Raise Damage if nothing may be written to a folder: a backup, or one half restored.
+
+    Nor may anything be written beside the blocks of a ledger.
+    """
     problem = "" if may_be_half_restored else unfinished_restore(folder)
+    if (folder / TABLE_NAME).exists():
+        place = folder.resolve().parent
+        problem = f"{folder} holds the blocks of a ledger: set FLIGHTCHAIN_DIR to {place}"
     if is_backup(folder):
         problem = (
             f"{folder} is a backup, and is not changed: set FLIGHTCHAIN_DIR to an empty folder and "

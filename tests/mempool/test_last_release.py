@@ -4,6 +4,7 @@ It holds three mined flights of which the key "trimmed" is kept, two mined ones 
 four pending ones with the key "in the log", and five single ones, in three segments.
 """
 
+import re
 import shutil
 import zlib
 from pathlib import Path
@@ -16,7 +17,7 @@ from backend.chain.flight import Flight
 from backend.mempool import FOLDER, check_mempool
 from backend.mempool.database import FILE_NAME
 from backend.mempool.idempotency_keys import IdempotencyKey
-from backend.storage.layout import MARK_NAME
+from backend.storage.layout import BACKUP_NAME, MARK_NAME
 from tests.dying import killed_at
 from tests.flights import flight, flights
 from tests.mempool.house import House, T, everything, numbered
@@ -85,8 +86,13 @@ def test_verify_reads_it_as_it_is_and_says_what_will_become_of_it(old: House) ->
     before = {path: path.read_bytes() for path in old.folder.rglob("*.*")}
     report = check_mempool(old.folder, old.chain)
     assert (report.pending, report.keys) == (ALL - MINED, 2)
-    assert "is of the last release" in report.lost[0]
+    assert report.lost[0].endswith("the next process that accepts or mines flights converts it")
     assert {path: path.read_bytes() for path in old.folder.rglob("*.*")} == before
+    (old.folder / MARK_NAME).rename(old.folder / BACKUP_NAME)
+    words = "a backup is not changed, but `.*restore` converts it$"
+    assert re.search(words, check_mempool(old.folder, old.chain, has_mark=False).lost[0])
+    with pytest.raises(TryLater, match=words):
+        old.mempool().pending_count()
 
 
 @pytest.mark.parametrize("at", [30, 100])
