@@ -388,7 +388,7 @@ def main() -> int:
     except OSError as e:
         verdict, files = "not read", [{"file": about, "reason": str(e).partition("] ")[2]}]
     except Exception as error:  # noqa: BLE001  whatever goes wrong, nothing is verified
-        whys = {KeyError: f"it has no {error}", UnicodeDecodeError: "not UTF-8; use curl -o, not >"}
+        whys = {KeyError: f"it lacks {error}", UnicodeDecodeError: "unzip it or use curl -o, not >"}
         other = str(error)[:999] if isinstance(error, ValueError) else "a value is of another kind"
         why = whys.get(type(error), other)
         reason = why if type(error) is ValueError else f"it is damaged, or is not a proof: {why}"

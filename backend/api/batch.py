@@ -139,10 +139,10 @@ def _kind_of(environ: Environ) -> str:
 def _require_not_too_many(batch: Batch, most_flights: int) -> None:
     if len(batch.flights) > most_flights:
         reason = f"are too many; send at most {most_flights:,} in one batch"
-        raise BadBody(413, f"{batch.rows_read:,} flights", reason)
+        raise BadBody(413, f"more than {most_flights:,} flights", reason)
     if batch.rejected > most_flights:
         reason = f"are too many; at most {most_flights:,} may be left out of a batch"
-        raise BadBody(413, f"{batch.rejected:,} bad rows", reason)
+        raise BadBody(413, f"more than {most_flights:,} bad rows", reason)
 
 
 def _what_was_read(batch: Batch, *, with_sample: bool) -> Json:

@@ -73,6 +73,7 @@ def plain(schema: Schema) -> Schema:
     if "items" in cleaned:
         cleaned["items"] = plain(cleaned["items"])
     if "anyOf" in cleaned:
+        # ogen, a generator for Go, stops at anyOf.
         cleaned["oneOf"] = [plain(part) for part in cleaned.pop("anyOf")]
         return _with_null(cleaned)
     return cleaned

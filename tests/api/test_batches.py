@@ -276,7 +276,8 @@ def test_long_queries_are_not_remembered() -> None:
 
 def test_more_than_may_be_pending_is_refused(tmp_path: Path) -> None:
     with client_of(new_chain(tmp_path, mempool_transactions=100)) as client:
-        problem(post(client, as_ndjson(FLIGHTS[:101])), 413)
+        refused = problem(post(client, as_ndjson(FLIGHTS[:150])), 413)
+        assert "more than 100 flights" in refused["detail"]
         bad = as_ndjson(FLIGHTS[:1]) + b"{}\n" * 1000
         refused = problem(post(client, bad, "?on_error=skip"), 413)
         assert "bad rows': are too many; at most 100 may be left out" in refused["detail"]

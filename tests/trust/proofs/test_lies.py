@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 from typing import Any
+from zipfile import ZIP_DEFLATED, ZipFile
 
 import pytest
 from flask.testing import FlaskClient
@@ -193,9 +194,12 @@ def test_what_is_wrong_is_named(judge: Judge, proofs: Proofs, tmp_path: Path) ->
         assert (verdict["verdict"], verdict["file"].split()[-1]) == ("not read", nowhere)
         assert verdict["reason"] == f"No such file or directory: {nowhere!r}"
     assert "it is damaged, or is not a proof" in judge.of(b"{}")["reason"]
-    for data in (b"\xff", path.read_text().encode("utf-16")):
+    with ZipFile(tmp_path / "evidence.zip", "w", ZIP_DEFLATED) as archive:
+        archive.write(path)
+    zipped = (tmp_path / "evidence.zip").read_bytes()
+    for data in (b"\xff", path.read_text().encode("utf-16"), zipped):
         for verdict in (judge.of(data), judge.says(path, kept=judge.file(data, "kept"))):
-            assert "is not a proof: not UTF-8; use curl -o, not >" in verdict["reason"]
+            assert "is not a proof: unzip it or use curl -o, not >" in verdict["reason"]
     assert judge.of(note.read_bytes().replace(b"\n", b"\r\n"))["verdict"] == "verified"
     for data in (b"", b"[]", b"x\n"):
         assert "not a proof or checkpoint: no number of blocks" in judge.of(data)["reason"]
