@@ -178,8 +178,8 @@ def _have_flights_in_common(first: Parameters, other: Parameters, known: Coverag
         return first[start] <= other[end] and other[start] <= first[end]
     if first.keys() & ENDS.keys():
         questions = Question("", first), Question("", other)
-        ends = ([{a.code for a in q.airports(end, known)} for q in questions] for end in BOTH)
-        return all(codes & others for codes, others in ends)
+        ends = ([{*q.airports(end, known)} for q in questions] for end in BOTH)
+        return all(airports & others for airports, others in ends)
     return all(first[name] == other[name] for name in first.keys() & other.keys())
 
 

@@ -346,6 +346,7 @@ def test_a_ledger_of_one_day_names_that_day_once(tmp_path: Path) -> None:
         ),
         ("/compare?what=flight&item=Comair 3&item=PSA 3", "Comair 3 or PSA Airlines 3?"),
         ("/airports/BOS", f"name its city {RENAMED}; this page counts them, too."),
+        ("/compare?what=origin&item=Boston, MA&item=Winthrop, MA", "All have the same share"),
         ("/search?q=OH 3", "Flight Comair 3 1 flight"),
         ("/search?q=OH 3", "Flight PSA Airlines 3 1 flight"),
         ("/route?ORIGIN=BTV&DEST=JFK", ": 1 flight, 0.0\N{NO-BREAK SPACE}% of all scheduled on"),
