@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -19,6 +20,7 @@ from backend.ledger.answers import Answers
 from backend.questions import scan
 from backend.questions.groups import GROUPS
 from backend.sources import open_source
+from tests.api.processes import ROOT
 from tests.api.worlds import (
     GOOD,
     Json,
@@ -101,6 +103,24 @@ def test_an_export_has_what_a_plain_loop_finds(
     names, rows = table_of(table)
     assert names == NAMES
     assert rows == list(map(as_text, wanted))
+
+
+@pytest.mark.slow
+def test_pandas_has_times_as_text_by_the_calls_of_the_page(
+    client: FlaskClient, world: World
+) -> None:
+    pandas = pytest.importorskip("pandas")
+    page = (ROOT / "docs" / "reference" / "rest.md").read_text(encoding="utf-8")
+    read_csv, read_json = re.findall(r"`(pandas\.read_\w+\(address, .*?\))`", page)
+    times = [flight["DEP_TIME"] for flight in expected(world, {})]
+    for call, answer in (
+        (read_csv, export(client, format="csv")),
+        (read_json, export(client, format="ndjson", trailer="false")),
+    ):
+        address = io.StringIO(answer.get_data(as_text=True))
+        table = eval(call, {"pandas": pandas, "address": address})
+        column = table["DEP_TIME"].astype(object)
+        assert column.where(column.notna(), None).tolist() == times
 
 
 def test_the_selections_select_something(world: World) -> None:

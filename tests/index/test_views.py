@@ -74,6 +74,18 @@ def _counted(flights: list[dict[str, Any]], field: str) -> list[list[Any]]:
     return [[key, *(figures[name] for name in names)] for key, figures in averages.items()]
 
 
+def test_the_join_of_the_page_counts_a_flight_once_where_a_code_has_two_cities(
+    folder: Path, reader: Reader
+) -> None:
+    moved = (*FLIGHTS[200][:7], "Elsewhere, KY", *FLIGHTS[200][8:])
+    seal(settings_for(folder), [[moved]])
+    page = (ROOT / "docs" / "how-to" / "sql.md").read_text(encoding="utf-8")
+    (joined,) = re.findall(r"`(JOIN airports .*?)`", page)
+    assert reader.ask(f"SELECT count(*) FROM flights {joined}") == [[301]]
+    by_code = "SELECT count(*) FROM flights JOIN airports ON code = ORIGIN"
+    assert reader.ask(by_code) > [[301]]
+
+
 @pytest.mark.parametrize(
     ("condition", "searched"),
     [
