@@ -186,8 +186,10 @@ def _months_among(
 ) -> MonthRange | None:
     """Return the months among FILES, or raise UsageError if there is anything beside them."""
     months = [file for file in files if isinstance(file, MonthRange)]
-    if (keep_zips and not months) or (months and len(files) > 1):
-        raise click.UsageError("give bts:… without other FILES; --keep-zips works only with bts:…")
+    if months and len(files) > 1:
+        raise click.UsageError("give bts:… alone; several months are a range: bts:2008-01..2008-12")
+    if keep_zips and not months:
+        raise click.UsageError("--keep-zips works only with bts:…")
     if keep_zips:
         require_no_ledger(keep_zips)
     return months[0] if months else None
