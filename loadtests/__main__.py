@@ -240,6 +240,8 @@ def analyse(
     """
     files = [path for path in paths if path.is_file()]
     folders = [path for path in paths if not path.is_file()]
+    if not files and (workers > 1 or alone or out):
+        raise click.UsageError("--workers, --calibration and --out are for files; name the files")
     if files:
         folder = _new_folder(OF_FILES, out)
         running.bring(files, folder, workers, alone)
@@ -292,8 +294,10 @@ def studies_page() -> None:
 
 
 def run_command() -> int:
-    """Run a command. Returns 0, 1 for an error, 2 for wrong usage, 130 for Ctrl-C or SIGTERM."""
-    signal.signal(signal.SIGTERM, signal.default_int_handler)  # keeps measurements then, too
+    """Run a command. Returns 0, 1 for an error, 2 for wrong usage, 130 if it is interrupted."""
+    for number in (signal.SIGTERM, signal.SIGHUP):  # these keep measurements, too
+        if signal.getsignal(number) is not signal.SIG_IGN:  # as by nohup
+            signal.signal(number, signal.default_int_handler)
     try:
         main.main(prog_name="scripts/lab", standalone_mode=False)
     except click.ClickException as problem:

@@ -325,6 +325,16 @@ class TestCommand:
         assert (folder / "report.html").exists()
         assert self.ask("compare", folder, folder, "--out", tmp_path / "c.html").exit_code == 0
 
+    @pytest.mark.parametrize("option", ["--workers 2", "--calibration one.csv", "--out ."])
+    def test_says_which_options_only_files_have(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, option: str
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        Path("one.csv").touch()
+        outcome = self.ask("analyse", tmp_path, *option.split())
+        assert outcome.exit_code == 2
+        assert "--workers, --calibration and --out are for files" in outcome.output
+
     def test_names_an_experiment_that_does_not_exist(self) -> None:
         outcome = self.ask("run", "nothing")
         assert outcome.exit_code == 2
@@ -541,12 +551,15 @@ def test_run_says_which_command_measures_a_running_service() -> None:
 
 
 @pytest.mark.long
-def test_a_lab_that_is_told_to_end_keeps_what_was_measured(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_lab_that_is_told_to_end_keeps_what_was_measured(
+    tmp_path: Path, number: signal.Signals
+) -> None:
     command = [sys.executable, "-m", "loadtests", "run", "open-workload", "--quick", "--out"]
     command.append(str(tmp_path))
     with subprocess.Popen(command, cwd=PROJECT, stderr=subprocess.PIPE, text=True) as lab:
         until(lambda: any(tmp_path.glob(f"*/{REQUESTS}")), within_s=60)
-        lab.send_signal(signal.SIGTERM)
+        lab.send_signal(number)
         _, output = lab.communicate(timeout=60)
     assert lab.returncode == 130
     assert "interrupted; what was measured is kept" in output
