@@ -81,7 +81,8 @@ class StationFields(msgspec.Struct, forbid_unknown_fields=True):
             return None
         if self.rates is not None:
             return self.rates
-        return networks.of_servers(1 if self.servers is None else self.servers)
+        servers = 1 if self.servers is None else self.servers
+        return networks.of_servers(servers, f"servers of {where}")
 
 
 class ClassFields(msgspec.Struct, forbid_unknown_fields=True):

@@ -201,8 +201,10 @@ def read_jmeter(path: Path) -> list[ToolRun]:
 def _jmeter_request(row: Mapping[str, str]) -> Request:
     if not (at := row["timeStamp"]).isdecimal():
         raise ResultsError(f"has the time {at!r}; ask JMeter for timestamp_format=ms")
-    times_s, judged = (int(at) * MS, int(row["elapsed"]) * MS), _JUDGED[row["success"].lower()]
-    return Request(*times_s, judged, row.get("label", ""), row.get("threadName", ""))
+    if (success := row["success"].lower()) not in _JUDGED:
+        raise ResultsError(f"has the success {success!r}, which must be true or false")
+    times_s = int(at) * MS, int(row["elapsed"]) * MS
+    return Request(*times_s, _JUDGED[success], row.get("label", ""), row.get("threadName", ""))
 
 
 # --- sums ----------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """Holds a run of a load generator, makes it of the requests in a file, and names what is wrong."""
 
 import csv
+import json
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -124,7 +125,7 @@ def run_of_rows(name: str, tool: str, rows: Sequence[Row], customers: int) -> To
 
 def require_requests(count: int) -> None:
     if count < LEAST_REQUESTS:
-        raise ResultsError(f"has {count} requests; at least {LEAST_REQUESTS} are needed")
+        raise ResultsError(f"has too few requests, {count}; at least {LEAST_REQUESTS} are needed")
 
 
 def require_times(times_s: Sequence[float]) -> None:
@@ -213,6 +214,8 @@ def fault(problem: Exception) -> str:
         return str(problem)
     if isinstance(problem, KeyError):
         return f"lacks {problem}, which its format has"
+    if isinstance(problem, json.JSONDecodeError):
+        return "has text that is not JSON by itself"
     value = str(problem).rpartition(": ")[2][:60]  # without Python's words for it
     return f"has a value that its format does not allow, {value}"
 

@@ -97,11 +97,11 @@ class ServiceStation:
                 positive(f"a rate of station {self.name!r}", rate)
 
 
-def of_servers(servers: int) -> tuple[float, ...]:
-    """Return the rates of `servers` equal servers with one queue. Raises ValueError."""
+def of_servers(servers: int, name: str = "servers") -> tuple[float, ...]:
+    """Return the rates of equal servers with one queue. Raises ValueError, with their name."""
     if servers > MOST_SERVERS:
-        raise ValueError(f"servers must be at most {MOST_SERVERS}, is {servers}")
-    return tuple(float(n) for n in range(1, count("servers", servers) + 1))
+        raise ValueError(f"{name} must be at most {MOST_SERVERS}, is {servers}")
+    return tuple(float(n) for n in range(1, count(name, servers) + 1))
 
 
 # --- closed classes ------------------------------------------------------------------------------

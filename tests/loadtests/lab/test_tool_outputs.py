@@ -210,7 +210,7 @@ SPARSE = {
         2 * jmeter_csv(REQUESTS),
         "has several runs; write each into a file of",
     ),
-    "few": (oha_csv(REQUESTS[:3]), "has 3 requests; at least 20 are needed"),
+    "few": (oha_csv(REQUESTS[:3]), "has too few requests, 3; at least 20 are needed"),
     "a clock that was set back": (
         k6_json(SET_BACK),
         r"a request that ended 59\.9 s before one above it began; its clock was set back",
@@ -233,12 +233,16 @@ SPARSE = {
         jmeter_csv(REQUESTS).replace(f"{UNIX_S}000", "Thu 26 Nov"),
         "has the time 'Thu 26 Nov'; ask JMeter for timestamp_format=ms, in line 2",
     ),
+    "JMeter's word for success": (
+        jmeter_csv(REQUESTS).replace("true", "yes", 1),
+        "has the success 'yes', which must be true or false, in line 2; correct it",
+    ),
     "a torn line in the middle": (
         vegeta_json(REQUESTS).replace("}\n", "\n", 1),
-        "does not allow, .*, in line 1; correct it, or take it out if the file was cut off there",
+        "has text that is not JSON by itself, in line 1; correct it, or take it out if the file",
     ),
     "no code": (vegeta_json(REQUESTS).replace('"code"', '"of"', 1), "lacks 'code', which its"),
-    "no rows": (own([]), "has 0 requests; at least 20 are needed"),
+    "no rows": (own([]), "has too few requests, 0; at least 20 are needed"),
     "failed": (oha_csv(REQUESTS).replace(",200\n", ",500\n"), "has no request that succeeded"),
     "one of two": (LOCUST["run_stats.csv"], "beside it output_stats_history.csv is missing"),
     "Locust's failures": ("Method,Name,Error,Occurrences,First Seen\n", "failures; leave it out"),
