@@ -32,12 +32,12 @@ YEARS = range(2000, 2200)  # a time in other years is not believed
 FINDINGS_AT_ONCE = 2  # in a list of results
 
 FILES = {
-    ".csv": "text/csv; charset=utf-8",
+    ".csv": "text/csv",
     ".json": "application/json",
-    ".jsonl": "text/plain; charset=utf-8",
-    ".log": "text/plain; charset=utf-8",
-    ".txt": "text/plain; charset=utf-8",
-    ".html": "text/html; charset=utf-8",
+    ".jsonl": "text/plain",
+    ".log": "text/plain",
+    ".txt": "text/plain",
+    ".html": "text/html",
     ".svg": "image/svg+xml",
 }
 """Kinds of files beside the manifest that may be looked at -> the type they are sent as."""

@@ -145,7 +145,7 @@ def test_a_report_has_a_policy_of_its_own(lab_pages: FlaskClient, lab_dirs: Dirs
     folder = make_result(lab_dirs[0] / "one")
     with lab_pages.get("/lab/results/one/report") as answer:
         assert answer.get_data() == (folder / "report.html").read_bytes()
-        assert answer.mimetype == "text/html"
+        assert answer.content_type == "text/html; charset=utf-8"
     (policy,) = answer.headers.get_all("Content-Security-Policy")
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline';")
     assert "script" not in policy
@@ -159,6 +159,7 @@ def test_files_beside_a_report_can_be_read(lab_pages: FlaskClient, lab_dirs: Dir
     (folder / "flames.svg").write_text("<svg><script>alert(1)</script></svg>")
     with lab_pages.get("/lab/results/one/requests.csv") as rows:
         assert rows.get_data() == b"run,index\r\none,0\r\n"
+        assert rows.content_type == "text/csv; charset=utf-8"
     with lab_pages.get("/lab/results/one/flames.svg") as drawing:
         assert drawing.mimetype == "image/svg+xml"
     assert "default-src 'none'" in drawing.headers["Content-Security-Policy"]
