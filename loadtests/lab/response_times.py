@@ -202,7 +202,9 @@ def section(groups: Sequence[Group]) -> Section:
     whole = [group for group in groups if any(len(run.responses_s) for run in group.runs)]
     largest = sorted(whole, key=lambda group: -sum(run.requests for run in group.runs))
     if drawn := [group for group in whole if group in largest[:DRAWN_GROUPS]]:
-        parts += [_distribution(drawn), _course(drawn)]
+        most = f"the {DRAWN_GROUPS} loads with the most requests"
+        loads = "each load" if len(drawn) == len(whole) else most
+        parts += [_distribution(drawn, loads), _course(drawn, loads)]
     return Section("Percentiles, distribution and course", parts=parts)
 
 
@@ -220,7 +222,7 @@ def metrics(groups: Sequence[Group]) -> Iterator[Metric]:
                 yield Metric.of_amount(name, percentile_s, "s")
 
 
-def _distribution(groups: Sequence[Group]) -> Figure:
+def _distribution(groups: Sequence[Group], loads: str) -> Figure:
     shares = [at / POINTS for at in range(POINTS + 1)]
     series, rows = [], list[list[Cell]]()
     for group, source in zip(groups, IN_TURN, strict=False):
@@ -229,12 +231,12 @@ def _distribution(groups: Sequence[Group]) -> Figure:
         series.append(Series(group.name, source, xs, shares, shape="steps"))
         rows.append([group.name, *(xs[round(POINTS * share)] for share in (0, 0.25, 0.5, 0.75, 1))])
     table = Table("Distribution", ("Load", "Least / ms", "25 %", "50 %", "75 %", "Most / ms"), rows)
-    words = _SENTENCES.paragraph("distribution")
+    words = _SENTENCES.paragraph("distribution", loads=loads)
     x, y = Axis("response time / ms", is_logarithmic=True), Axis("share of the requests")
     return figure("How response times are distributed", words, x, y, series, table)
 
 
-def _course(groups: Sequence[Group]) -> Figure:
+def _course(groups: Sequence[Group], loads: str) -> Figure:
     edges, series, rows = [bin_ / BINS for bin_ in range(BINS + 1)], [], list[list[Cell]]()
     for group, source in zip(groups, IN_TURN, strict=False):
         sums_s, counts = _over_time(group)
@@ -247,7 +249,7 @@ def _course(groups: Sequence[Group]) -> Figure:
         rows.append([group.name, *chain.from_iterable(cells)])
     thirds_of = ("First third / ms", "Second third / ms", "Last third / ms")
     columns = ("Load", *chain.from_iterable((third, "Requests") for third in thirds_of))
-    words = _SENTENCES.paragraph("course")
+    words = _SENTENCES.paragraph("course", loads=loads)
     x, y = Axis("share of the run"), Axis("mean response time / ms")
     return figure("Response time over a run", words, x, y, series, Table("Course", columns, rows))
 

@@ -206,9 +206,9 @@ def test_too_few_questions_are_told_before_anything_is_measured(
 @pytest.mark.parametrize(
     ("facts", "words"),
     [
-        ((1, 4, "a Pi", 0.0), "1 worker on a Pi with 4 cores; no answers are kept."),
-        ((2, None, "", 5e7), "2 workers; answers are kept in at most 50 MB of memory."),
-        ((2, 2, "", None), "2 workers with 2 cores; it does not say whether answers are kept."),
+        ((1, 4, "a Pi", 0.0), "1 worker on a Pi with 4 cores; no answers are cached."),
+        ((2, None, "", 5e7), "2 workers; answers are cached in at most 50 MB of memory."),
+        ((2, 2, "", None), "2 workers with 2 cores; it does not say whether answers are cached."),
     ],
 )
 def test_what_a_service_says_of_itself_is_one_sentence(facts: tuple[Any, ...], words: str) -> None:

@@ -172,6 +172,13 @@ def test_a_third_of_a_run_in_which_nothing_began_is_no_number() -> None:
     assert figure.table.rows == [["few", 1500.0, 2, None, 0, 2500.0, 2]]
 
 
+@each_of(("count", "drawn"), [(6, "each load"), (7, "the 6 loads with the most requests")])
+def test_figures_say_which_loads_they_show(count: int, drawn: str) -> None:
+    figures = section([Group(str(n), [times([1.0] * 9)]) for n in range(count)]).parts[1:]
+    captions = [figure.caption for figure in figures if isinstance(figure, Figure)]
+    assert [drawn in caption for caption in captions] == [True, True]
+
+
 def test_accepted_open_and_closed_runs_are_grouped_by_their_names(tmp_path: Path) -> None:
     results = Results(tmp_path)
     for run in ("steady-0.5-1", "steady-0.5-rep02", "steady-0.8-1", "closed-2-1", "noisy-1"):
