@@ -102,14 +102,15 @@ class Connections:
         """Return what `ask` finds with a connection; an index that proves wrong is refused."""
         opened = self._borrowed()
         try:
-            with closed_on_error(opened.connection):
-                answer = ask(opened)
-                if opened.frozen is not None and opened.frozen != _condition(opened.path):
-                    raise TryLater(CHANGED)
-        except UnicodeEncodeError:  # of what was asked for
+            answer = ask(opened)
+            if opened.frozen is not None and opened.frozen != _condition(opened.path):
+                raise TryLater(CHANGED)
+        except BaseException as error:
+            opened.connection.close()
+            is_of_question = isinstance(error, UnicodeEncodeError)
+            if isinstance(error, (apsw.Error, *_NONSENSE)) and not is_of_question:
+                raise self._given_up(opened.path, opened.file, error) from error
             raise
-        except (apsw.Error, *_NONSENSE) as error:
-            raise self._given_up(opened.path, opened.file, error) from error
         if opened.file == self.file:
             self._idle.append(opened)
         else:
