@@ -10,6 +10,7 @@ from frontend.context import backend, coverage
 from frontend.coverage import Coverage, all_days
 from frontend.errors import Refused
 from frontend.question import AS_OF, DAY, DAYS, ENDS
+from frontend.questions.group_rows import KEYS
 
 PATH = "/average_delays"
 MOST_ORIGINS = 4
@@ -76,5 +77,5 @@ def periods_with_flights(first: str, last: str, unit: str, height: int) -> set[s
     """
     question = {**dict(zip(DAYS, (first, last), strict=True)), "group_by": unit}
     answer = answer_as_of(question, height, "/flight_counter")
-    key = {"day": DAY, "year": "YEAR"}.get(unit, unit)
+    (key,) = KEYS[unit]
     return {str(row[key]) for row in answer[f"by_{unit}"]}

@@ -75,6 +75,7 @@ KEYS: Mapping[str, Sequence[str]] = {
     "day": ("FL_DATE",),
     "weekday_hour": ("DAY_OF_WEEK", "hour"),
     "month": ("month",),
+    "year": ("YEAR",),
 }
 """The members of a group that tell it apart, by `group_by`."""
 
