@@ -78,7 +78,9 @@ class Operation:
     known: Collection[str] = field(init=False)  # names of `parameters`
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "known", dict.fromkeys(each.name for each in self.parameters))
+        object.__setattr__(
+            self, "known", dict.fromkeys(parameter.name for parameter in self.parameters)
+        )
 
     def given(self, environ: Environ) -> Given:
         """Return the parameters of a request. Raises InvalidQuery for others."""

@@ -46,12 +46,12 @@ class Trouble:
         self._reported = ""
 
 
-def counted(count: int, one: str, many: str = "") -> str:
+def counted(count: int, singular: str, plural: str = "") -> str:
     """Write a count and its noun: "1,500 flights" for 1500 and "flight", "1 flight" for 1.
 
-    many: the noun for any number but 1; without it, `one` with an s.
+    plural: the noun for any number but 1; without it, `singular` with an s.
     """
-    return f"{count:,} {one if count == 1 else many or f'{one}s'}"
+    return f"{count:,} {singular if count == 1 else plural or f'{singular}s'}"
 
 
 def printable(text: str, limit: int = 1000) -> str:

@@ -66,19 +66,19 @@ def departure_of(flight: Flight) -> Value:
     return _clock(flight[_DEP_TIME]) if scheduled is None else scheduled
 
 
-def have_same_departure(one: Flight, other: Flight) -> bool | None:
+def have_same_departure(flight: Flight, other: Flight) -> bool | None:
     """Return whether two flights of one leg depart at the same time; None if one does not say."""
-    times: list[Value] = [scheduled_departure(one), scheduled_departure(other)]
+    times: list[Value] = [scheduled_departure(flight), scheduled_departure(other)]
     if None in times:
-        times = [_clock(one[_DEP_TIME]), _clock(other[_DEP_TIME])]
+        times = [_clock(flight[_DEP_TIME]), _clock(other[_DEP_TIME])]
     return None if None in times else times[0] == times[1]
 
 
-def differences(one: Flight, other: Flight) -> tuple[str, ...]:
+def differences(flight: Flight, other: Flight) -> tuple[str, ...]:
     """Return the names of the fields in which two records of the same flight contradict."""
-    if one == other:
+    if flight == other:
         return ()
-    triples = zip(FIELD_NAMES, one, other, strict=True)
+    triples = zip(FIELD_NAMES, flight, other, strict=True)
     return tuple(name for name, value, second in triples if _contradict(name, value, second))
 
 

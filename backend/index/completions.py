@@ -78,10 +78,10 @@ def airports_in(index: IndexReader) -> Lookup:
     @cache
     def known() -> Mapping[str, Airport]:
         try:
-            found, _ = index.snapshot(airports)
+            stored, _ = index.snapshot(airports)
         except TryLater:
             return {}
-        by_flights = sorted(found, key=itemgetter(3))
+        by_flights = sorted(stored, key=itemgetter(3))
         return {code: Airport(code, city, state) for code, city, state, _ in by_flights}
 
     return lambda key: known().get(key)

@@ -126,7 +126,7 @@ def _all_flights(
 ) -> DelayTotals:
     ranges = _ranges(days, None, below)
     return total_of(
-        [row[1:] for each in ranges for row in _counts_of(rows, where, None, each, below)]
+        [row[1:] for span in ranges for row in _counts_of(rows, where, None, span, below)]
     )
 
 

@@ -18,14 +18,14 @@ LEAST_LIKENESS = 0.7  # by difflib, from 0 to 1
 
 def unknown_values(rows: Rows, asked: Mapping[str, Value]) -> list[UnknownValue]:
     """Return a warning for each value that no flight has. asked: parameters of a question."""
-    found = [
+    warnings = [
         UnknownValue(name, str(value), f"no flight in the ledger has {what} {value}", meant)
         for name, value in asked.items()
         if name in _FIELDS
         for what, field in [_FIELDS[name]]
         if (meant := field(rows, str(value))) is not None
     ]
-    return found + list(_unknown_days(rows, asked))
+    return warnings + list(_unknown_days(rows, asked))
 
 
 def _unknown_days(rows: Rows, asked: Mapping[str, Value]) -> Iterator[UnknownValue]:
@@ -69,7 +69,7 @@ def _flight_number(rows: Rows, number: str) -> list[str] | None:
 
 
 def _begun(rows: Rows, field: str, text: str) -> list[str]:
-    return [str(found.value) for found in suggested(rows, field, text, MOST_MEANT)]
+    return [str(suggestion.value) for suggestion in suggested(rows, field, text, MOST_MEANT)]
 
 
 def _alike(text: str, values: list[str]) -> list[str]:

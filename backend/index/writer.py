@@ -322,15 +322,15 @@ def _routes(columns: Columns, route_of: Callable[[Place, Place], int]) -> Iterab
 
     Codes are compared, not texts: an import does this for each flight.
     """
-    told_by = [columns[name] for name in _ROUTE_COLUMNS]
-    all_values = [column.values for column in told_by]
+    ends = [columns[name] for name in _ROUTE_COLUMNS]
+    all_values = [column.values for column in ends]
 
     def route(codes: tuple[int, ...]) -> int:
         a, b, c, d, e, f, g, h = map(getitem, all_values, codes)
         return route_of((a, b, c, d), (e, f, g, h))
 
     routes: ParseCache[tuple[int, ...], int] = ParseCache(route)
-    return map(routes.__getitem__, zip(*(column.codes for column in told_by), strict=True))
+    return map(routes.__getitem__, zip(*(column.codes for column in ends), strict=True))
 
 
 def _times(columns: Columns) -> list[int]:

@@ -212,11 +212,11 @@ class Answers:
         if height > indexed:
             raise TryLater(f"the index has reached only block {indexed}; try again in a moment")
         if height == indexed:  # as most pages ask: the index is quickest at its own tip
-            found, as_of = by_index(None)
+            answer, as_of = by_index(None)
             if as_of.height == indexed:
-                return found, as_of
-        found, _ = by_index(place.next_transaction)
-        return found, AsOf(height, place.hash.hex())
+                return answer, as_of
+        answer, _ = by_index(place.next_transaction)
+        return answer, AsOf(height, place.hash.hex())
 
 
 def _other_spellings(unknown: Iterable[types.UnknownValue]) -> dict[str, Any]:

@@ -48,7 +48,11 @@ for _carrier in CODES:
 
 def carrier_number(code: str, year: int) -> int | None:
     """Return the DOT number of the carrier that had `code` in `year`; None if that is unknown."""
-    fits = (each.number for each in CODES if each.code == code and each.first <= year <= each.last)
+    fits = (
+        carrier.number
+        for carrier in CODES
+        if carrier.code == code and carrier.first <= year <= carrier.last
+    )
     return next(fits, None)
 
 

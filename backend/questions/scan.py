@@ -127,11 +127,11 @@ def counts(
     """Return what is counted for a question in blocks `first` to `height`, as `options` say."""
     conditions, group = _conditions(question), GROUPS.get(options.group_by or "")
     figures, count = (_DELAYS, _delays) if isinstance(question, AverageDelays) else ((), _flights)
-    told_by = (*figures, *(group.columns if group else ())) or ("FL_DATE",)
-    names = tuple(dict.fromkeys((*conditions, *told_by)))
+    counted = (*figures, *(group.columns if group else ())) or ("FL_DATE",)
+    names = tuple(dict.fromkeys((*conditions, *counted)))
     return count(
         chain.from_iterable(
-            compress(columns.rows(told_by), _meets(columns, conditions))
+            compress(columns.rows(counted), _meets(columns, conditions))
             for _, columns in _walk(blocks, height, names, costs, first)
         ),
         group,

@@ -18,8 +18,8 @@ from backend.chain.fields import FIELDS, Field, Value
 
 def numbers_of(names: str) -> dict[str, int]:
     """Number names from 1, as they are and as their first three or more letters."""
-    each = enumerate(names.split(), 1)
-    return {name[:size]: n for n, name in each for size in range(3, len(name) + 1)}
+    numbered = enumerate(names.split(), 1)
+    return {name[:size]: n for n, name in numbered for size in range(3, len(name) + 1)}
 
 
 _TABLE = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))

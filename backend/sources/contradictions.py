@@ -140,13 +140,13 @@ def _compared(
 
 
 def _disagreement(
-    rows: _Rows, one: str, other: str | int, meanings: tuple[Meaning, Meaning]
+    rows: _Rows, place: str, other: str | int, meanings: tuple[Meaning, Meaning]
 ) -> str:
     """Return how two columns contradict each other in most rows; "" if they do not."""
-    pairs = rows.count(one, other)
+    pairs = rows.count(place, other)
     _, odd = _compared(pairs, *meanings)
     is_most = 2 * sum(pairs[pair] for pair in odd) > pairs.total()
-    return f"{rows.words((one, other), min(odd))}, which disagree in most rows" if is_most else ""
+    return f"{rows.words((place, other), min(odd))}, which disagree in most rows" if is_most else ""
 
 
 def _other_numbers(rows: _Rows) -> str:

@@ -344,6 +344,8 @@ def _carrier(code_and_day: tuple[object, object]) -> object:
     """Return the DOT number of the carrier that had this code on this day."""
     code, day = code_and_day
     year = str(day)[:4]
-    found = carrier_number(str(code).strip().upper(), int(year)) if year.isdecimal() else None
+    number = carrier_number(str(code).strip().upper(), int(year)) if year.isdecimal() else None
     reason = f"is not the code of a known carrier on {day}; correct it, or write the DOT number"
-    return Unusable(code, f"{reason} in a column OP_CARRIER_AIRLINE_ID") if found is None else found
+    return (
+        Unusable(code, f"{reason} in a column OP_CARRIER_AIRLINE_ID") if number is None else number
+    )

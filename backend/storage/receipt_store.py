@@ -287,8 +287,8 @@ class ReceiptWriter(Receipts):
         values = (entry.height, entry.hash, entry.engine_height, entry.proposer, entry.senders)
         with self._writes() as run:
             run("INSERT INTO block VALUES (?, ?, ?, ?, ?)", values)
-            for each in entry.runs:
-                row = (each.node, each.first, each.following, entry.height)
+            for part in entry.runs:
+                row = (part.node, part.first, part.following, entry.height)
                 run("INSERT INTO run VALUES (?, ?, ?, ?)", row)
 
     def passed(self, engine_height: int, height: int) -> None:

@@ -97,8 +97,8 @@ def _verify_blocks(
     stretches = list(stretches_of(store, heights[-1], heights[0]))
     processes = min(processes, len(stretches))
     summand = index.expected.sum if index else None
-    with mapping(processes) as each:
-        results = each(partial(checked, folder, summand), stretches)
+    with mapping(processes) as map_all:
+        results = map_all(partial(checked, folder, summand), stretches)
         examined = _examined(index, store)  # while other processes check blocks
         chain = joined(stretches, results, heights[-1], progress)
         require_one_ledger(folder, store, accepts_loss=False)
@@ -107,8 +107,8 @@ def _verify_blocks(
         problem = _index_problem(index, store, chain.sum, examined) if index else ""
     if index and index.position and not problem:
         index.close()  # SQLite must not be open where a process forks that opens it, too
-        with mapping(processes) as each:
-            problems = each(partial(_wrong_part_in, folder, index.path), PARTS)
+        with mapping(processes) as map_all:
+            problems = map_all(partial(_wrong_part_in, folder, index.path), PARTS)
             problem = next(filter(None, problems), "")
     if problem:
         raise Damage(f"the index is wrong: {problem}; run `{COMMAND} reindex`")

@@ -66,9 +66,9 @@ def page(code: str) -> tuple[str, int]:
 def twin(code: str) -> Twin:
     """Return the backend's answers about departures and arrivals; as CSV a line for each group."""
     delays = _delays(_airport(code), filled_in(request.args))
-    ways = {"leaving": LEAVING, "arriving": ARRIVING}
+    directions = {"leaving": LEAVING, "arriving": ARRIVING}
     both = {
-        way: {by: answer for by, answer in delays.answers.items() if by in groups}
-        for way, groups in ways.items()
+        direction: {by: answer for by, answer in delays.answers.items() if by in groups}
+        for direction, groups in directions.items()
     }
     return Twin(both, GROUP_COLUMNS, csv_rows(delays.rows), delays.total["as_of"])

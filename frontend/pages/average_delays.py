@@ -107,7 +107,7 @@ class DelaysReport(Answered):
         bins = {}
         for start in range(min(starts, default=0), max(starts, default=-1) + 1, BIN_MINUTES):
             ends = (None, start + BIN_MINUTES), (start, None), (start, start + BIN_MINUTES)
-            bounds = next((each for each in ends if each in arrivals), ends[-1])
+            bounds = next((pair for pair in ends if pair in arrivals), ends[-1])
             bins[Bin(*bounds)] = arrivals.get(bounds, 0)
         return bins
 
@@ -219,7 +219,9 @@ def twin() -> Twin:
         given[AS_OF] = str(answers[0][AS_OF]["height"])
     axis = _axis(*answers)
     cut = ((axis.names[place], axis.slots[place]) for place in axis.incomplete)
-    incomplete = [{"name": n, "first": str(each.first), "last": str(each.last)} for n, each in cut]
+    incomplete = [
+        {"name": n, "first": str(period.first), "last": str(period.last)} for n, period in cut
+    ]
     periods = {"unit": axis.unit, "incomplete": incomplete}
     days = day_rows(answers, in_days(axis))
     return Twin({"carriers": answers, "periods": periods}, DAY_COLUMNS, days, answers[0]["as_of"])

@@ -224,7 +224,7 @@ def _compared(
     question = Question("compare", {**options, ITEM: list(items), **same, **as_of_in(given)})
     pairs = combinations(zip(rows, subjects, strict=True), 2)
     common = [(a.name, b.name) for (a, x), (b, y) in pairs if _have_flights_in_common(x, y, known)]
-    warnings = _warnings([each.answer for each in evidence], same)
+    warnings = _warnings([answered.answer for answered in evidence], same)
     return Comparison(rows, question, evidence, warnings, common[0] if common else ())
 
 

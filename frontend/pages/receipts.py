@@ -1,6 +1,6 @@
 """`/receipts/ID`: what was accepted, and whether it is mined yet.
 
-A receipt is made anew from the ledger each time. So it shows only what is in the ledger, and its
+A receipt is built from the ledger each time. So it shows only what is in the ledger, and its
 address can be kept and passed on. In a cluster ids are given when flights are mined: before, the
 address is `/receipts/NODE-NUMBER-TAG`, which leads to the other one from then on.
 """

@@ -179,11 +179,11 @@ def _named(reading: Reading, known: Coverage) -> dict[str, str]:
             "how many" if MANY in reading.wanted else ""
         ),
     }
-    meant = " and ".join(dict.fromkeys(each.meant for each in reading.all_days if each.meant))
+    meant = " and ".join(dict.fromkeys(days.meant for days in reading.all_days if days.meant))
     if meant and known.last_date:
         newest = filters.short_interval(known.last_date, known.last_date)
         parts["meant"] = f"{meant}, because the ledger ends on {newest}"
-    others = (str(each.other) for each in reading.all_days if each.other)
+    others = (str(days.other) for days in reading.all_days if days.other)
     if lacking := [filters.short_interval(day, day) for day in others if not known.covers(day)]:
         parts["other"] = f"{' and '.join(lacking)}, which the ledger does not have"
     return {part: str(text) for part, text in parts.items() if text}
@@ -353,7 +353,7 @@ def _items(thing: Any) -> list[tuple[str, str]]:
         return [(str(carrier.number), carrier.called) for carrier in thing]
     if isinstance(thing[-1], int):
         carriers, number = thing
-        return [(f"{each.called} {number}",) * 2 for each in carriers]
+        return [(f"{carrier.called} {number}",) * 2 for carrier in carriers]
     return [
         (" to ".join(p.airport or p.city for p in ends), " to ".join(p.label for p in ends))
         for ends in product(*thing)

@@ -79,8 +79,8 @@ def looser(reading: Reading, known: Coverage) -> Iterator[Reading]:
         yield replace(reading, origin=reading.destination, destination=reading.origin)
     names = (reading.origin, reading.destination, reading.at, reading.carriers, reading.number)
     if not any(names) and (reading.hour is not None or reading.when or TIMES in reading.wanted):
-        for each in known.airports[:MOST_ALIKE]:
-            yield replace(reading, origin=(Place(each.city, each.code, each.flights),))
+        for airport in known.airports[:MOST_ALIKE]:
+            yield replace(reading, origin=(Place(airport.city, airport.code, airport.flights),))
     if unranked := reading.wanted & NOT_RANKED:
         yield replace(reading, wanted=reading.wanted - unranked)
 
@@ -110,7 +110,7 @@ def _alike(text: str, names: Names, known: Coverage) -> list[str]:
     spelled = [name for name in spelled if len(name.replace(" ", "")) >= LEAST_LETTERS]
     close = get_close_matches(text.lower(), spelled, n=MOST_ALIKE, cutoff=LEAST_LIKENESS)
     begun = [written(thing) for thing in names.beginning(text) if len(text) >= LEAST_BEGUN]
-    in_state = [each.city for each in known.airports if each.state.lower() == text.lower()]
+    in_state = [airport.city for airport in known.airports if airport.state.lower() == text.lower()]
     return list(dict.fromkeys([*close, *begun, *in_state]))[:MOST_NAMES]
 
 

@@ -109,8 +109,8 @@ def require_clear_days(given: Values, known: Coverage, names: Set[str] = DAY_FIE
     for name, text in given.items():
         meanings = _meanings(text, known) if name in names else []
         if len(meanings) > 1:
-            days = " or ".join(each.name for each in meanings)
-            ways = " or ".join(each.iso for each in meanings)
+            days = " or ".join(meaning.name for meaning in meanings)
+            ways = " or ".join(meaning.iso for meaning in meanings)
             detail = f"“{text}” may be {days}; write {ways}"
             raise Refused({"field": name, "value": text, "detail": detail}, 400)
 
@@ -130,7 +130,9 @@ def _carrier(text: str, known: Coverage) -> dict[str, str]:
     if _is_number(text):
         return {CARRIER: text}
     read = readings(text, known)
-    carriers = [each for r in read if r == Reading(carriers=r.carriers) for each in r.carriers]
+    carriers = [
+        carrier for r in read if r == Reading(carriers=r.carriers) for carrier in r.carriers
+    ]
     return {CARRIER: str(carriers[0].number)} if len(carriers) == 1 else {}
 
 
@@ -147,7 +149,9 @@ def _flight_number(given: Values, known: Coverage) -> dict[str, str]:
     if not text or _is_number(text):
         return {name: given[name] for name in (NUMBER, CARRIER) if name in given}
     for number, carriers in _flights(text, known):
-        fitting = [str(each.number) for each in carriers if chosen in {"", str(each.number)}]
+        fitting = [
+            str(carrier.number) for carrier in carriers if chosen in {"", str(carrier.number)}
+        ]
         if len(fitting) == 1:
             return {NUMBER: str(number), CARRIER: fitting[0]}
     return {}

@@ -115,8 +115,8 @@ class Finder:
 
         A place is one of departure, and one of arrival if nothing leaves it in this ledger.
         """
-        for each in dict.fromkeys((reading, reading.of_arrivals)):
-            if pages := self._named(each):
+        for direction in dict.fromkeys((reading, reading.of_arrivals)):
+            if pages := self._named(direction):
                 return pages
         return self._explained(reading)
 
@@ -222,14 +222,14 @@ class Finder:
         """Return pages for texts that are similar to `text`, and for less than it says."""
         known = self._coverage
         texts = chain([text], completing.similar(text, known))
-        read = (reading for each in texts for reading in self._read(each))
+        read = (reading for text in texts for reading in self._read(text))
         near = (r for reading in read for r in (reading, *completing.looser(reading, known)))
         return _first(chain(self._pages_of(near), self._numbers(text, 1)), MOST_SUGGESTIONS)
 
     def completions(self, text: str) -> list[Lead]:
         """Return pages for what `text` means, and for texts that begin like it."""
         texts = completing.completed(text, self._coverage)
-        longer = (reading for each in texts for reading in self._read(each))
+        longer = (reading for text in texts for reading in self._read(text))
         return _first(
             chain(self.pages(text), self._numbers(text), self._pages_of(longer)), MOST_COMPLETIONS
         )

@@ -21,7 +21,7 @@ def examples(known: Coverage) -> dict[str, str]:
     if not (known.carriers and known.airports and known.last_date):
         return made
     carrier, first = known.carriers[0], known.airports[0]
-    other = next((each for each in known.airports if each.city != first.city), first)
+    other = next((airport for airport in known.airports if airport.city != first.city), first)
     flight = carrier.flight(NUMBER) if carrier.code else f"carrier {carrier.number} {NUMBER}"
     route, newest = f"{first.code}-{other.code}", date.fromisoformat(known.last_date)
     month = f"{newest:%B %Y}"

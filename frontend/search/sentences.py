@@ -13,7 +13,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import MAXYEAR, date
-from itertools import islice, pairwise, product
+from itertools import chain, islice, pairwise, product
 from typing import Any, NamedTuple
 
 from frontend.coverage import Carrier, Coverage
@@ -135,7 +135,7 @@ class Reading:
     @property
     def all_days(self) -> list[Days]:
         """The days that it names, also those that are compared."""
-        return [each for each in (self.days, *self.compared) if isinstance(each, Days)]
+        return [item for item in (self.days, *self.compared) if isinstance(item, Days)]
 
 
 def readings(text: str, known: Coverage, last_year: int = MAXYEAR) -> list[Reading]:
@@ -152,8 +152,8 @@ def readings(text: str, known: Coverage, last_year: int = MAXYEAR) -> list[Readi
     gathered = (_Gathering(some, whole).reading() for some in combinations)
     if scanner.is_of_arrivals:
         gathered = (reading.of_arrivals for reading in gathered)
-    read = (each for reading in gathered for each in _with_hour(reading))
-    return list(dict.fromkeys(each for each in read if each.unknown or not each.says_nothing))
+    read = dict.fromkeys(chain.from_iterable(map(_with_hour, gathered)))
+    return [reading for reading in read if reading.unknown or not reading.says_nothing]
 
 
 # --- from a text to parts ----------------------------------------------------------------------
@@ -464,12 +464,12 @@ class _Gathering:
 
     def _members(self) -> tuple[dict[str, Any], bool]:
         """Return the members for carriers, places and days, and whether these fit together."""
-        each = (
+        groups = (
             self._compared_flights() or _of_places(self._named[PLACES]),
             _of_days(self._named[DAYS], self._whole),
             _of_carriers(self._others[CARRIERS]),
         )
-        pairs = [pair for members in each if members for pair in members.items()]
+        pairs = [pair for members in groups if members for pair in members.items()]
         together = dict(pairs)
         if len(together.get("origin", ())) == 1 and together["origin"] == together.get(
             "destination"
@@ -479,7 +479,7 @@ class _Gathering:
             del together["destination"]
         if Part(JOIN, AGAINST) in self._parts and "compared" not in together:
             self._others[AMOUNT].append("a comparison")
-        return together, None not in each and len(pairs) == len({name for name, _ in pairs})
+        return together, None not in groups and len(pairs) == len({name for name, _ in pairs})
 
     def _compared_flights(self) -> dict[str, Any]:
         """Return the member that compares flights, whose carriers and numbers it takes."""
@@ -505,7 +505,7 @@ class _Gathering:
             self._others[AMOUNT].append("a ranking of single flights")
         elif self._others[CARRIERS] and not is_comparison and _ranks_carriers(wanted):
             self._others[AMOUNT].append("a ranking")
-        untold = (wanted & AMOUNTS) - _told(self._parts, wanted)
+        untold = (wanted & AMOUNTS) - _stated(self._parts, wanted)
         self._others[AMOUNT] += [f"how {amount}" for amount in sorted(untold)]
         return wanted - (AMOUNTS if wanted & RANKING else AMOUNTS - {MANY} | untold)
 
@@ -550,9 +550,9 @@ def _ranks_carriers(wanted: set[str]) -> bool:
     return bool(wanted & {*RANKING, "rank"} and not wanted & others)
 
 
-def _told(parts: tuple[Part, ...], wanted: set[str]) -> frozenset[str]:
-    """Return the AMOUNTS that a page tells: how long delays are, how many flights there are."""
-    counted = {after.value for one, after in pairwise(parts) if one == Part(ASKED, MANY)}
+def _stated(parts: tuple[Part, ...], wanted: set[str]) -> frozenset[str]:
+    """Return the AMOUNTS that a page states: how long delays are, how many flights there are."""
+    counted = {after.value for part, after in pairwise(parts) if part == Part(ASKED, MANY)}
     is_of_flights = not (counted & SUBJECTS.keys() or wanted & {"delays", "on_time"})
     is_count = is_of_flights and not ("cancelled" in wanted and wanted & RANKING)
     return frozenset((MANY,) if is_count else AMOUNTS - {MANY} if "delays" in wanted else ())
@@ -579,7 +579,7 @@ def _of_places(places: list[tuple[Places, str]]) -> dict[str, Any] | None:
 
 def _of_days(days: list[tuple[Days, str]], whole: Days) -> dict[str, Any] | None:
     """Return the members of a reading for days; None if they do not belong together."""
-    joins, named = _joins(days).replace("/", "a"), [each for each, _ in days]
+    joins, named = _joins(days).replace("/", "a"), [item for item, _ in days]
     meant = _open_ended(*days[0], whole) if len(days) == 1 else None
     if re.fullmatch(r".t|ba", joins):
         meant = interval(*named)

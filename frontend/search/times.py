@@ -191,7 +191,7 @@ def times_at(text: str, at: int, newest: date) -> tuple[list[Days], int] | None:
     end = max(meanings)
     named = list(meanings[end])
     if len(named) > 1:
-        named = [replace(each, other=named[nth - 1].first) for nth, each in enumerate(named)]
+        named = [replace(days, other=named[nth - 1].first) for nth, days in enumerate(named)]
     return named, end
 
 

@@ -65,11 +65,11 @@ TASKS: Mapping[tuple[str, str], Callable[[Iterable[Any], str], None]] = {
 }
 
 
-def main(task: str, way: str, path: str, times: str, schema: str = "") -> None:
+def main(task: str, program: str, path: str, times: str, schema: str = "") -> None:
     lines: list[Any] = Path(path).read_bytes().splitlines()
     if task == "validations":
         lines = [json.loads(line) for line in lines]
-    TASKS[task, way](islice(cycle(lines), int(times)), schema)
+    TASKS[task, program](islice(cycle(lines), int(times)), schema)
 
 
 if __name__ == "__main__":

@@ -405,6 +405,8 @@ def test_a_damaged_block_is_named_and_its_neighbours_still_answer(tmp_path: Path
             following = f"/blocks?before={before}&limit=1" if before else None
             assert listed["next"] == following
         assert known == [height for height in range(world.tip, -1, -1) if height != damaged]
+        page = client.get(f"/blocks?before={damaged + 2}&limit=2")
+        assert page.headers["Cache-Control"] == "no-cache"  # the disk may be repaired
 
 
 def test_a_damaged_block_that_anybody_met_is_known_to_ready(tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ AT_THE_TIP = [
     "/suggest?field=city",
     "/transactions_pages",
     *QUESTIONS,
-    *(f"{path}&engine=scan" for path in QUESTIONS),
+    *(f"{path}&engine=scan{as_of}" for path in QUESTIONS for as_of in ("", "&as_of=4")),
 ]
 
 

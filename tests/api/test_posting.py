@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -71,33 +72,43 @@ def test_a_flight_can_be_tried_without_being_accepted(client: FlaskClient) -> No
     assert good(client.post("/transactions?dry_run=false", json=GOOD), 202)["state"] == "pending"
 
 
-@pytest.mark.parametrize("mode", [None, "sync"])
+@pytest.mark.parametrize("mode", [None, "sync", "async"])
 def test_a_flight_is_accepted_and_pending_until_it_is_mined(
-    client: FlaskClient, settings: Settings, mode: str | None
+    client: FlaskClient, settings: Settings, monkeypatch: pytest.MonkeyPatch, mode: str | None
 ) -> None:
+    good(post(client, {**GOOD, "OP_CARRIER_FL_NUM": 77}), 202)  # makes the files
+    synced, real = list[threading.Thread](), os.fdatasync
+
+    def sync(descriptor: int) -> None:
+        synced.append(threading.current_thread())
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fdatasync", sync)
     response = post(client, mode=mode)
+    is_durable = mode != "async"
+    assert (threading.current_thread() in synced) == is_durable  # another syncs it later
     receipt = good(response, 202)
-    transaction = {**GOOD, "TRANSACTION_ID": 0, "timestamp": receipt["timestamp"]}
+    transaction = {**GOOD, "TRANSACTION_ID": 1, "timestamp": receipt["timestamp"]}
     assert abs(receipt["timestamp"] - 1000 * time.time()) < 60_000
     assert receipt == {
-        "TRANSACTION_ID": 0,
+        "TRANSACTION_ID": 1,
         "state": "pending",
         "timestamp": receipt["timestamp"],
-        "durable": True,
+        "durable": is_durable,
         "content_hash": content_hash(transaction),
         "duplicate_of": None,
         "conflicts_with": None,
     }
-    assert response.headers["Location"] == "/transactions/0"
+    assert response.headers["Location"] == "/transactions/1"
     shown = {"state": "pending", "transaction": transaction, "block": None}
     assert good(client.get(response.headers["Location"])) == shown
-    assert good(client.get("/tip"))["pending"] == 1
+    assert good(client.get("/tip"))["pending"] == 2
 
     seal(settings, [[]])
     tip = good(client.get("/tip"))
-    assert (tip["height"], tip["pending"], tip["transactions"]) == (1, 0, 1)
+    assert (tip["height"], tip["pending"], tip["transactions"]) == (1, 0, 2)
     block = {"height": 1, "hash": tip["hash"]}
-    assert good(client.get("/transactions/0")) == shown | {"state": "mined", "block": block}
+    assert good(client.get("/transactions/1")) == shown | {"state": "mined", "block": block}
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
+from gunicorn.config import Config
 
+from backend.api.batch import STRANGERS_BYTES
 from backend.api.conditions import SETTLED
 from backend.api.encodings import LEAST_BYTES
 from backend.api.routes import Lane
@@ -12,6 +14,7 @@ from backend.base.files import LOCK_PATIENCE_S
 from backend.base.settings import Settings
 from backend.chain.flight import MOST_ERRORS
 from backend.ledger.known_flights import MOST_SHOWN
+from backend.questions.values import MOST_DAYS, MOST_DAYS_OF_ALL, MOST_DEPARTURES
 from backend.service.web_server import LONG_NICENESS, MOST_QUESTIONS, lanes_of
 from backend.serving.client_bounds import MAX_RECEIVED_BYTES, MAX_UNSENT_BYTES, SHARE
 from backend.serving.connection import (
@@ -25,8 +28,12 @@ from backend.serving.connection import (
 from backend.serving.front import REFUSED_AT_ONCE, REFUSED_IN_S
 from backend.serving.gunicorn_app import COMMON
 from backend.storage.block_writer import LONGEST_WAIT_S
+from backend.storage.caches import RECENT_S
 from backend.trust.witness.following import ALARM_WITHIN_S
 from backend.trust.witness.witness import MOST_CONTRADICTIONS
+from backend.verify.scrub import SHARE as SHARE_OF_SCRUB
+from frontend.questions.figures import FEW_ARRIVALS, FEW_IN_A_SLOT
+from frontend.questions.group_queries import MOST_COUNTED
 from frontend.site import LONG_THREADS, MOST_LONG_WAITING, MOST_PAGES_WAITING
 from loadtests.bench.figures import NOISY_SHARE
 from tests.api.processes import ROOT
@@ -49,6 +56,19 @@ PROMISES = {
         f"and proofs from {LEAST_BYTES // KB} KB on",
         f"for a height or an id may be kept {WORDS[int(SETTLED.rpartition('=')[2])]}",
         f"names row and field of the {WORDS[MOST_ERRORS]} bad rows",
+        f"learns of a new block within {1000 * RECENT_S:g} ms",
+        f"a dry run without it has at most {STRANGERS_BYTES // MB} MB",
+        f"`departure` takes at most {MOST_DAYS} days, or {MOST_DAYS_OF_ALL} if",
+        f"beyond {MOST_DEPARTURES:,} departures",
+        f"has at most {Config().worker_connections:,} connections",
+    ],
+    "explanation/trust.md": [
+        f"need more than {SHARE_OF_SCRUB:.0%} of".replace("%", " %"),
+    ],
+    "how-to/browser.md": [
+        f"fewer than {FEW_ARRIVALS} arrivals are marked",
+        f"fewer than {FEW_IN_A_SLOT} has no colour",
+        f"more than {MOST_COUNTED:,} flights on the days",
     ],
     "how-to/add.md": [
         f"has kept `mempool.lock` for {LOCK_PATIENCE_S:g} s",

@@ -83,7 +83,7 @@ class Asker:
         # What each witness has cosigned last, as far as is known, and why it does not cosign. Two
         # witnesses may have the same name.
         self._sizes: dict[WitnessAddress, int] = {}
-        self._said: dict[WitnessAddress, str] = {}
+        self._last_problems: dict[WitnessAddress, str] = {}
         self._asked: Note | None = None
         self._ask_again_at = 0.0
         self._stopping = threading.Event()
@@ -106,10 +106,10 @@ class Asker:
             return False
         note, checkpoint = newest
         is_new = note != self._asked  # be it that only the log's key is new
-        if is_new or (self._said and time.monotonic() >= self._ask_again_at):
+        if is_new or (self._last_problems and time.monotonic() >= self._ask_again_at):
             self._asked, self._ask_again_at = note, time.monotonic() + AGAIN_AFTER_S
             self._ask(note, checkpoint)
-        return not self._said
+        return not self._last_problems
 
     def _ask(self, note: Note, checkpoint: Checkpoint) -> None:
         """Ask every witness, and write what those answer who cosign."""
@@ -119,11 +119,11 @@ class Asker:
             try:
                 cosignatures.append(self._cosignature(witness, note, checkpoint))
             except FlightchainError as error:
-                if self._said.get(witness) != str(error):
+                if self._last_problems.get(witness) != str(error):
                     self._report(printable(f"{who} does not cosign: {error}"))
-                self._said[witness] = str(error)
+                self._last_problems[witness] = str(error)
                 continue
-            if self._said.pop(witness, None) is not None:
+            if self._last_problems.pop(witness, None) is not None:
                 self._report(printable(f"{who} cosigns again"))
         whole = Note(note.text, (*note.signatures, *cosignatures))
         files.replace_unsynced(self._folder / COSIGNED_NAME, str(whole).encode())
