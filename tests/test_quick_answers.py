@@ -4,34 +4,31 @@ import json
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from backend.ledger.ledger import Ledger
 from backend.storage.block_store import BlockStore
 from backend.storage.caches import RECENT_S
 from backend.storage.layout import Place
 from tests.api.worlds import World, seal, world_in
 from tests.loops import Loop, answers, looping_service
-from tests.storage.chains import block_file, flip
 
 TRANSACTION, PAGE, BLOCK = "/transactions/150", "/blocks/5?limit=20", "/blocks/5"
 LIVE = "/health/live"
 
 
-def request(path: str, *headers: str, method: str = "GET") -> bytes:
-    lines = [f"{method} {path} HTTP/1.1", "Host: localhost", *headers, "", ""]
+def request(path: str, *headers: str) -> bytes:
+    lines = [f"GET {path} HTTP/1.1", "Host: localhost", *headers, "", ""]
     return "\r\n".join(lines).encode()
 
 
 class Lanes:
     """A loop with the real application on a chain; counts what is handed to threads."""
 
-    def __init__(self, loop: Loop, world: World, ledger: Ledger) -> None:
-        self.loop, self.world, self.ledger = loop, world, ledger
+    def __init__(self, loop: Loop, world: World) -> None:
+        self.loop, self.world = loop, world
         self.handed_over = 0
         in_thread = loop.worker.wsgi._in_thread
 
@@ -53,8 +50,8 @@ class Lanes:
 @pytest.fixture
 def lanes(tmp_path: Path) -> Iterator[Lanes]:
     world = world_in(tmp_path)
-    with looping_service(world.settings) as (loop, ledger):
-        yield Lanes(loop, world, ledger)
+    with looping_service(world.settings) as (loop, _):
+        yield Lanes(loop, world)
 
 
 @pytest.mark.parametrize("path", [TRANSACTION, PAGE, "/transactions/00150"])
@@ -65,45 +62,17 @@ def test_the_disk_is_left_to_a_thread_and_the_caches_to_the_loop(lanes: Lanes, p
         assert lanes.ask(path) == (200, cold, "loop")
 
 
-def test_whoever_answers_says_the_same(lanes: Lanes) -> None:
-    whole = lanes.ask("/blocks/7")[1]["block"]
-    expected = [flight for flight in lanes.world.transactions if flight["BLOCK_HEIGHT"] == 7]
-    assert lanes.ask("/blocks/7?limit=50")[1]["block"] == whole
-    for wanted, shown in zip(expected, whole["transactions"], strict=True):
-        assert {**shown, "BLOCK_HEIGHT": 7} == wanted
-        status, answer, who = lanes.ask(f"/transactions/{wanted['TRANSACTION_ID']}")
-        assert (status, answer["transaction"], who) == (200, shown, "loop")
-        assert answer["block"] == {"height": 7, "hash": lanes.world.hashes[7]}
-
-
 @pytest.mark.parametrize("path", [BLOCK, PAGE, TRANSACTION])
 def test_what_the_client_has_is_told_by_the_loop(lanes: Lanes, path: str) -> None:
     lanes.ask(path)
-    client = lanes.loop.answered(request(path))
-    (etag,) = [line for line in client.got.split(b"\r\n") if line.startswith(b"ETag: ")]
-    known = etag.decode().replace("ETag", "If-None-Match")
-    tag = known.split('"')[1]
-    for headers in (
-        [known],
-        [f'IF-NONE-MATCH:"other", W/"{tag}" '],
-        ['If-None-Match: "other"', known],
-        [f'If-None-Match: "{tag}-zstd"', "Accept-Encoding: gzip, deflate, br, zstd"],
-        ["accept-encoding: gzip", f'If-None-Match: "{tag}-gzip"'],
-    ):
+    head = lanes.loop.answered(request(path)).got.decode()
+    tag = head.partition('ETag: "')[2].partition('"')[0]
+    for known in (tag, f"{tag}-zstd"):
+        headers = (f'If-None-Match: "{known}"', "Accept-Encoding: gzip, deflate, br, zstd")
         assert lanes.ask(path, *headers) == (304, None, "loop")
-    for other in (
-        ['If-None-Match: "other"'],
-        [f'If-None-Match: "{tag}x"'],
-        [f'X-If-None-Match: "{tag}"'],
-        [f'If-None-Match: "{tag}-zstd"'],
-        [f'If-None-Match: "{tag}-gzip"', "Accept-Encoding: br"],
-    ):
-        assert lanes.ask(path, *other)[::2] == (200, "thread" if path == BLOCK else "loop")
+    other = lanes.ask(path, f'If-None-Match: "{tag}x"')
+    assert other[::2] == (200, "thread" if path == BLOCK else "loop")
     assert lanes.ask(BLOCK, "If-None-Match: *")[::2] == (304, "thread")
-
-
-def test_a_whole_block_is_left_to_a_thread(lanes: Lanes) -> None:
-    assert [lanes.ask(BLOCK)[::2] for _ in range(3)] == [(200, "thread")] * 3
 
 
 def test_a_new_block_is_looked_at_by_a_thread_first(lanes: Lanes) -> None:
@@ -112,19 +81,6 @@ def test_a_new_block_is_looked_at_by_a_thread_first(lanes: Lanes) -> None:
     time.sleep(2 * RECENT_S)
     assert lanes.ask(PAGE)[::2] == (200, "thread")
     assert lanes.ask(PAGE)[::2] == (200, "loop")
-
-
-def test_a_damaged_block_is_a_problem_each_time(lanes: Lanes) -> None:
-    folder = lanes.world.settings.folder
-    with closing(BlockStore(folder)) as store:
-        place = store.place(5)
-    flip(block_file(folder), place.offset + place.length - 10)
-    for _ in range(3):
-        for path in (PAGE, f"/transactions/{place.first_transaction}"):
-            status, problem, _ = lanes.ask(path)
-            assert (status, problem["status"]) == (503, 503)
-            assert "block 5 is damaged" in problem["detail"]
-    assert lanes.ask("/blocks/6?limit=20")[::2] == (200, "loop")  # came with its neighbour
 
 
 def test_a_slow_disk_never_keeps_the_loop(lanes: Lanes, monkeypatch: pytest.MonkeyPatch) -> None:

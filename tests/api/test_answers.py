@@ -6,7 +6,6 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -19,7 +18,6 @@ from backend.api.problems import Problems
 from backend.base.errors import FlightchainError
 from backend.base.version import VERSION
 from backend.sealing.miner import Miner
-from backend.storage.block_store import BlockStore
 from backend.storage.caches import RECENT_S
 from tests.api.worlds import (
     CITY_NAMES,
@@ -36,7 +34,7 @@ from tests.api.worlds import (
     world_in,
 )
 from tests.cases import each_of
-from tests.storage.chains import block_file, flip
+from tests.storage.chains import block_file, flip, flip_in_block
 from tests.submitting import at_work, run_together
 
 ENGINES = ("index", "scan")
@@ -412,9 +410,7 @@ def test_a_damaged_block_is_named_and_its_neighbours_still_answer(tmp_path: Path
 def test_a_damaged_block_that_anybody_met_is_known_to_ready(tmp_path: Path) -> None:
     world = world_in(tmp_path)
     damaged = 4
-    with closing(BlockStore(tmp_path)) as store:
-        at = store.place(damaged).end - 1
-    flip(block_file(tmp_path), at)
+    flip_in_block(tmp_path, damaged)
 
     def reported(client: FlaskClient) -> list[int]:
         refusal = problem(client.get("/health/ready"), 503)
@@ -428,7 +424,7 @@ def test_a_damaged_block_that_anybody_met_is_known_to_ready(tmp_path: Path) -> N
         refused = problem(client.get(f"/blocks/{damaged}"), 503)
         assert refused["damaged_blocks"] == [damaged]
         assert reported(client) == reported(other_process) == [damaged]
-        flip(block_file(tmp_path), at)  # put right
+        flip_in_block(tmp_path, damaged)  # put right
         good(client.get(f"/blocks/{damaged}"))
         assert reported(client) == reported(other_process) == []
 

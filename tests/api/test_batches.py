@@ -229,22 +229,18 @@ def test_nothing_is_accepted_from_nothing(client: FlaskClient) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "kind", "status"),
+    ("body", "kind"),
     [
-        (b"{}", "application/json", 415),
-        (b"", "text/csv", 411),
-        (b"\n", "text/csv", 422),
-        (b"a,b\n1,2\n", "text/csv", 422),
-        (b"PAR1\0", "application/octet-stream", 422),
-        (b"ARROW1\0", "text/csv", 422),
-        (b"\xff\xfe", "text/csv", 422),
-        (as_csv(FLIGHTS[:1]) + b"\xff", "text/csv", 422),
+        (b"\n", "text/csv"),
+        (b"a,b\n1,2\n", "text/csv"),
+        (b"PAR1\0", "application/octet-stream"),
+        (b"ARROW1\0", "text/csv"),
+        (b"\xff\xfe", "text/csv"),
+        (as_csv(FLIGHTS[:1]) + b"\xff", "text/csv"),
     ],
 )
-def test_what_is_no_batch_is_refused(
-    client: FlaskClient, body: bytes, kind: str, status: int
-) -> None:
-    problem(post(client, body, kind=kind), status)
+def test_what_is_no_batch_is_refused(client: FlaskClient, body: bytes, kind: str) -> None:
+    problem(post(client, body, kind=kind), 422)
     assert pending(client) == 0
 
 
@@ -292,9 +288,6 @@ def test_more_than_may_be_pending_is_refused(tmp_path: Path) -> None:
 def test_a_body_beyond_the_limit_is_refused(tmp_path: Path) -> None:
     with client_of(new_chain(tmp_path, max_body_bytes=2**16)) as client:
         problem(post(client, b" " * (2**16 + 1)), 413)
-        problem(
-            client.post("/transactions", data=b" " * 70_000, content_type="application/json"), 413
-        )
 
 
 # --- again ---------------------------------------------------------------------------------------

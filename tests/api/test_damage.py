@@ -3,10 +3,8 @@
 import errno
 import os
 import shutil
-from collections.abc import Callable
 from itertools import cycle
 from pathlib import Path
-from typing import Any
 
 import apsw
 import pytest
@@ -19,6 +17,7 @@ from backend.chain.placeholder import VOID
 from backend.storage import checked_sqlite
 from tests.api.worlds import GOOD, client_of, good, problem, seal, settings_for
 from tests.mempool.spoiling import spoil, store_path
+from tests.storage.chains import refusing
 
 
 def post(client: FlaskClient, number: int = 1, **headers: str) -> TestResponse:
@@ -146,20 +145,6 @@ def test_a_part_that_is_a_file_is_named(folder: Path, name: str) -> None:
         assert name in problem(post(client), 503)["detail"]
 
 
-def refusing(call: str, error: int, part: str) -> Callable[..., Any]:
-    """The call of `os`, which fails for files of which the path holds `part`."""
-    real = getattr(os, call)
-
-    def refuse(path: object, *arguments: Any, **more: Any) -> Any:
-        name = Path(f"/proc/self/fd/{path}").readlink() if isinstance(path, int) else path
-        if part in str(name):
-            filename = None if isinstance(path, int) else str(path)
-            raise OSError(error, os.strerror(error), filename)
-        return real(path, *arguments, **more)
-
-    return refuse
-
-
 CALLS = [
     ("listdir", "mempool"),
     ("open", "mempool"),
@@ -187,7 +172,7 @@ def test_what_the_disk_refuses_is_503_and_passes(
     with_posts(settings)
     with client_of(settings) as client:
         with monkeypatch.context() as patch:
-            patch.setattr(os, call, refusing(call, error, part))
+            patch.setattr(os, call, refusing(part, getattr(os, call), error))
             answers = [client.get(path) for path in PATHS if path != "/coverage"]
             answers.append(post(client, 9))
         refused = [answer for answer in answers if answer.status_code not in {200, 202}]

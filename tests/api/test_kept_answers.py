@@ -54,14 +54,6 @@ def question_of(world: World) -> str:
     return "/average_delays?" + urlencode({"OP_CARRIER_AIRLINE_ID": carrier, **DAYS})
 
 
-def test_a_question_is_asked_once(world: World, client: FlaskClient, asked: list[str]) -> None:
-    question = question_of(world)
-    first = good(client.get(question))
-    assert [good(client.get(question)) for _ in range(3)] == [first] * 3
-    assert len(asked) == 1
-    assert first["flights"] > 0
-
-
 def test_a_default_that_is_said_leaves_a_question_as_it_is(
     world: World, client: FlaskClient, asked: list[str]
 ) -> None:

@@ -17,14 +17,14 @@ from flask.testing import FlaskClient
 from prometheus_client.parser import text_string_to_metric_families
 
 from backend.api import SERVICE
-from backend.api.json_answers import ENTRY_BYTES, AnswerCache
+from backend.api.conditions import REVALIDATE
+from backend.api.json_answers import ENTRY_BYTES, AnswerCache, CachedAnswer, whole
 from backend.api.metrics import ASKED, UNMATCHED, UNREAD
-from backend.base.lru import Counts
 from backend.base.version import VERSION, commit
 from backend.index.queries import State
 from backend.questions.values import AverageDelays
 from tests.api.processes import ROOT, Service, free_port, serving, until
-from tests.api.worlds import GOOD, World, client_of, generated, kept, seal, settings_for, world_in
+from tests.api.worlds import GOOD, World, client_of, generated, seal, settings_for, world_in
 
 pytestmark = pytest.mark.slow
 
@@ -189,17 +189,12 @@ def test_the_caches_report_what_they_do(world: World) -> None:
     assert value(samples, "answer_cache_bytes") > ENTRY_BYTES
 
 
-def test_the_answer_cache_counts_what_has_to_go() -> None:
-    size = ENTRY_BYTES + 100
-    cache = AnswerCache(3 * size + size // 2)
-    state, newer = (State(("index", number), "tip") for number in range(2))
-    for number in range(10):
-        key = state, AverageDelays, str(number)
-        assert cache.find(key) is None
-        cache.keep(key, kept(key[2], b"x" * 99))
-    assert cache.counts() == Counts(0, 10, 7, 3, 3 * size)
-    cache.keep((newer, AverageDelays, "0"), kept("0", b""))
-    assert cache.counts().entries == 1
+def test_answers_of_an_older_state_make_room_at_once() -> None:
+    cache = AnswerCache(10**6)
+    kept = CachedAnswer("", b"", "", whole(b"", "", "tag", REVALIDATE))
+    for file, query, entries in ((1, "a", 1), (1, "b", 2), (2, "a", 1)):
+        cache.keep((State(("index", file), "tip"), AverageDelays, query), kept)
+        assert cache.counts().entries == entries
 
 
 def test_the_ledger_is_described_as_it_stands(tmp_path: Path) -> None:

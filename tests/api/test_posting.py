@@ -1,6 +1,5 @@
 """Posting one flight: receipts, waiting until it is mined, and being pushed back."""
 
-import errno
 import hashlib
 import json
 import os
@@ -20,7 +19,7 @@ from backend.base.settings import Settings
 from backend.sealing.miner import Miner
 from backend.storage.caches import RECENT_S
 from tests.api.processes import until
-from tests.api.worlds import GOOD, Json, client_of, good, new_chain, problem, seal, settings_for
+from tests.api.worlds import GOOD, Json, client_of, good, new_chain, problem, seal
 from tests.submitting import at_work
 
 WITHIN_S = 20.0
@@ -195,27 +194,6 @@ def test_flights_that_are_sent_again_wait_once_for_the_other_processes(
 # --- pushed back ---------------------------------------------------------------------------------
 
 
-def test_a_full_mempool_pushes_back_and_says_when_to_come_again(tmp_path: Path) -> None:
-    settings = new_chain(tmp_path, mempool_transactions=3, mine_interval_s=17)
-    with client_of(settings) as client:
-        for _ in range(3):
-            good(post(client), 202)
-        response = post(client)
-        problem(response, 503)
-        assert response.headers["Retry-After"] == "17"
-        seal(settings, [[]])
-        assert good(post(client), 202)["TRANSACTION_ID"] == 3
-
-
-def test_a_disk_that_is_nearly_full_pushes_back(tmp_path: Path) -> None:
-    settings = settings_for(tmp_path, min_free_bytes=2**50)
-    with client_of(settings) as client:
-        response = post(client)
-        assert "FLIGHTCHAIN_MIN_FREE_BYTES" in problem(response, 503)["detail"]
-        assert int(response.headers["Retry-After"]) >= 1
-        assert good(client.get("/blocks")) == {"blocks": [], "next": None}
-
-
 def test_only_where_it_helps_a_lower_setting_is_advised(tmp_path: Path) -> None:
     for free, helps in ((0, False), (200, False), (201, True)):
         with pytest.raises(TryLater) as refused:
@@ -223,30 +201,3 @@ def test_only_where_it_helps_a_lower_setting_is_advised(tmp_path: Path) -> None:
         assert ("FLIGHTCHAIN_MIN_FREE_BYTES" in str(refused.value)) == helps
     with pytest.raises(TryLater, match=r"free some space$"):
         require_free(tmp_path, 0, size=201, free=200)
-
-
-def test_a_disk_that_fails_is_said_and_the_process_asks_to_be_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = new_chain(tmp_path)
-    asked: list[str] = []
-    with client_of(settings, lambda: asked.append("restart")) as client:
-        good(post(client), 202)
-
-        def refuse(descriptor: int) -> None:
-            raise OSError(errno.EIO, "Input/output error")
-
-        with monkeypatch.context() as failing:
-            failing.setattr(os, "fdatasync", refuse)
-            response = post(client)
-            problem(response, 503)
-            assert int(response.headers["Retry-After"]) >= 1
-            response.close()
-            assert asked == ["restart"]
-        response = post(client)  # the disk is well again, but this process must not trust it
-        problem(response, 503)
-        response.close()
-        assert asked == ["restart"] * 2
-        assert good(client.get("/transactions/0"))["state"] == "pending"
-    with client_of(settings) as client:
-        good(post(client), 202)

@@ -16,8 +16,6 @@ from werkzeug.http import HTTP_STATUS_CODES
 from werkzeug.test import TestResponse
 
 from backend.api import Service
-from backend.api.conditions import REVALIDATE
-from backend.api.json_answers import CachedAnswer, whole
 from backend.base.clock import now_ms
 from backend.base.settings import Settings
 from backend.chain.fields import FIELD_NAMES, FIELDS, Value
@@ -135,11 +133,6 @@ def _made(folder: Path) -> World:
                 "BLOCK_HEIGHT": height,
             })  # fmt: skip
     return World(settings, transactions, hashes)
-
-
-def kept(query: str, body: bytes) -> CachedAnswer:
-    """An answer as the cache of answers keeps it."""
-    return CachedAnswer(query, body, "", whole(body, "", "tag", REVALIDATE))
 
 
 @contextmanager

@@ -15,17 +15,15 @@ from backend.base.settings import Settings
 from backend.chain.block import Block
 from backend.chain.block_rules import check
 from backend.chain.columns import columns_of
-from backend.chain.fields import FIELDS
-from backend.chain.flight import flight_of
 from backend.chain.state import ChainState, Content, content_of, empty_state
 from backend.storage import layout
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from backend.storage.layout import Place
 from tests.effort import tries
+from tests.flights import EXAMPLE
 
 GENESIS_MS = 1_000
-EXAMPLE = flight_of({field.name: field.example for field in FIELDS})
 ONE_FILE = 2**30
 A_FILE_EACH = 1
 
@@ -185,13 +183,13 @@ def flip_in_block(folder: Path, height: int) -> None:
     flip(block_file(folder, place.file), place.end - 1)
 
 
-def refusing(what: str, real: Callable[..., Any]) -> Callable[..., Any]:
+def refusing(what: str, real: Callable[..., Any], error: int = errno.EIO) -> Callable[..., Any]:
     """`real`, except for paths and descriptors of files named with `what`: those fail."""
 
     def call(target: int | str | Path, *arguments: Any, **options: Any) -> Any:
         path = Path(f"/proc/self/fd/{target}").readlink() if isinstance(target, int) else target
         if what in Path(path).name:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
+            raise OSError(error, os.strerror(error))
         return real(target, *arguments, **options)
 
     return call

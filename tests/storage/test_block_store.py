@@ -198,19 +198,6 @@ def test_a_file_shorter_than_the_table_says_damages_the_blocks_it_lacks(
                     store.block(height)
 
 
-def test_swapped_entries_never_give_the_wrong_block(tmp_path: Path, sample: Sample) -> None:
-    table = sample.entries(0, 2) + sample.entries(3, 4) + sample.entries(2, 3)
-    restore(tmp_path, sample.files(sample.data, table + sample.entries(4, 6)))
-    store = BlockStore(tmp_path)
-    for height in (2, 3):
-        with damage_named(height, "it says that it is block"):
-            store.block(height)
-    for height in (0, 1, 4, 5):
-        assert store.block(height) == sample.blocks[height]
-    frames = [frame for _, frame in store.frames(0, 6)]
-    assert frames == [sample.frame(height) for height in (0, 1, 3, 2, 4, 5)]
-
-
 @pytest.mark.parametrize(
     "change", [{"offset": 2**40}, {"offset": 2**63}, {"offset": 2**64 - 1}, {"length": 0}], ids=str
 )

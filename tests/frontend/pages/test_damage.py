@@ -1,17 +1,15 @@
 """One damaged block: it is shown as damaged, everything else goes on, and home says so."""
 
 from collections.abc import Iterator
-from contextlib import closing
 from typing import Any
 
 import pytest
 from flask.testing import FlaskClient
 
-from backend.storage.block_store import BlockStore
 from frontend.backend_client import Backend
 from tests.api.worlds import Json, World, world_in
 from tests.frontend.pages.reading import pages_of, table, text
-from tests.storage.chains import block_file, flip
+from tests.storage.chains import flip_in_block
 
 DAMAGED = 4
 
@@ -20,9 +18,7 @@ DAMAGED = 4
 def world(tmp_path_factory: pytest.TempPathFactory) -> World:
     """A world in which a byte of block `DAMAGED` is another one."""
     world = world_in(tmp_path_factory.mktemp("damaged"))
-    folder = world.settings.folder
-    with closing(BlockStore(folder)) as store:
-        flip(block_file(folder), store.place(DAMAGED).end - 1)
+    flip_in_block(world.settings.folder, DAMAGED)
     return world
 
 

@@ -15,7 +15,7 @@ from frontend.pages.days import DayReport
 from frontend.question import Question
 from frontend.questions import group_rows
 from frontend.questions.figures import FIGURES
-from frontend.questions.group_rows import NOUNS, PUNCTUALITY, Row, rows_of
+from frontend.questions.group_rows import NOUNS, PUNCTUALITY, Row
 from tests.api.worlds import Json, World
 from tests.cases import each_of
 from tests.frontend.pages.reading import text
@@ -289,15 +289,3 @@ def test_a_day_with_cancelled_flights_alone_has_no_table_of_hours(
     page = pages.get(f"/days/{day}?ORIGIN={code}").text
     assert "Carriers on this day</caption>" in page
     assert "Hours on this day</caption>" not in page
-
-
-def test_a_month_leads_to_those_of_its_days_that_were_counted() -> None:
-    counts = {**dict.fromkeys(FIGURES, 0), "flights": 1}
-    months = [{"month": month, **counts} for month in ("2013-01", "2013-02", "2013-03")]
-    days = {"INITIAL_DATE": "2013-01-10", "FINAL_DATE": "2013-03-05"}
-    question = Question("airports/JFK", {"ORIGIN": "JFK", **days})
-    rows = rows_of({"query": days, "by_month": months}, "month", NOTHING_KNOWN, question)
-    assert [row.address for row in rows] == [
-        f"/days?ORIGIN=JFK&INITIAL_DATE=2013-{first}&FINAL_DATE=2013-{last}"
-        for first, last in (("01-10", "01-31"), ("02-01", "02-28"), ("03-01", "03-05"))
-    ]

@@ -4,7 +4,6 @@ import re
 from collections.abc import Callable, Sequence
 from itertools import pairwise, permutations
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 from flask.testing import FlaskClient
@@ -12,7 +11,6 @@ from flask.testing import FlaskClient
 from backend.questions.carriers import CARRIER
 from frontend.backend_client import Backend
 from frontend.filters import plus
-from frontend.pages import flight_status
 from frontend.pages.flight_status import MOST_LEGS_SHOWN
 from frontend.questions import flights_of_day
 from tests.api.worlds import Json, World
@@ -60,17 +58,6 @@ def test_legs_are_chained_as_well_as_can_be(pages: FlaskClient, world: World) ->
             assert chained(some) == max(map(chained, permutations(some)))
 
 
-def test_the_page_shows_the_legs_in_the_order_of_its_twin(pages: FlaskClient, world: World) -> None:
-    number, day = max(keys(world), key=lambda key: len(legs_of(world, *key)))
-    query = f"?OP_CARRIER_FL_NUM={number}&FL_DATE={day}"
-    flights = pages.get(f"{PAGE}.json{query}").get_json()["flights"]
-    assert ids_on(source(pages, PAGE + query)) == [leg["TRANSACTION_ID"] for leg in flights]
-    rows = table(pages, f"{PAGE}.csv{query}")
-    for row, leg in zip(rows, flights, strict=True):
-        expected = {name: "" if value is None else str(value) for name, value in leg.items()}
-        assert row == expected
-
-
 def test_carriers_that_share_a_number_are_named(pages: FlaskClient, world: World) -> None:
     number, day = max(keys(world), key=lambda key: len(carriers_of(world, *key)))
     carriers = carriers_of(world, number, day)
@@ -106,21 +93,6 @@ def test_the_days_around_have_their_outcome_and_a_link(pages: FlaskClient, world
     assert not twin["days"][0]["is_covered"]  # the day before the first
 
 
-def test_only_days_on_which_it_did_not_fly_are_counted(
-    pages: FlaskClient, world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first = min(flight["FL_DATE"] for flight in world.transactions)
-    days = [plus(first, number) for number in range(7)]
-    counted = Mock(return_value={*days})
-    monkeypatch.setattr(flight_status, "periods_with_flights", counted)
-    for number in {number for number, day in keys(world) if day == days[3]}:
-        without = [day for day in days if not legs_of(world, number, day)]
-        source(pages, f"{PAGE}?OP_CARRIER_FL_NUM={number}&FL_DATE={days[3]}")
-        asked = [end for call in counted.call_args_list for end in call.args[:2]]
-        assert asked == [*without[:1], *without[-1:]]
-        counted.reset_mock()
-
-
 def test_a_number_alone_leads_to_its_report(pages: FlaskClient) -> None:
     answer = pages.get(f"{PAGE}?OP_CARRIER_FL_NUM=1&FL_DATE=&as_of=20")
     assert answer.headers["Location"] == "/report?OP_CARRIER_FL_NUM=1&as_of=20"
@@ -146,22 +118,6 @@ def test_a_day_without_the_flight_offers_others(pages: FlaskClient, world: World
     assert "scheduled to leave in March 2099" in month
     linked = re.findall(rf'href="{PAGE}\?OP_CARRIER_FL_NUM=1&FL_DATE=([0-9-]+)"', page)
     assert linked == sorted(day for number, day in keys(world) if number == 1)
-
-
-def test_it_is_asked_once_which_days_have_any_flights(
-    pages: FlaskClient, monkeypatch: pytest.MonkeyPatch, world: World
-) -> None:
-    day = world.transactions[0]["FL_DATE"]
-    asked, ask = list[str](), Backend.get
-
-    def noted(self: Backend, path: str, parameters: Any = None) -> Json:
-        asked.append(path)
-        return ask(self, path, parameters)
-
-    monkeypatch.setattr(Backend, "get", noted)
-    page = source(pages, f"{PAGE}?OP_CARRIER_FL_NUM=1999&FL_DATE={day}")
-    assert "The ledger has no flight 1999" in page
-    assert asked.count("/flight_counter") == 1
 
 
 def test_another_carrier_offers_those_that_flew(pages: FlaskClient, world: World) -> None:

@@ -265,12 +265,18 @@ def test_an_alarm_that_cannot_be_raised_is_told_and_the_others_are_raised(
     assert done.stderr.count("did not end within 0.2 s") == 2
 
 
-@pytest.mark.parametrize("command", ["mail 'me", " ", "''"])
-def test_an_alarm_that_is_no_command_is_refused_at_once(
-    call: Callable[..., Result], command: str, tmp_path: Path
+USELESS = [
+    *(("--alarm", command) for command in ("mail 'me", " ", "''")),
+    *(("--name", name) for name in ("", "a b", "a+b", "a\x1b", "a\u202e")),
+]
+
+
+@pytest.mark.parametrize(("option", "value"), USELESS)
+def test_a_name_or_an_alarm_that_nobody_can_use_is_refused_at_once(
+    call: Callable[..., Result], option: str, value: str, tmp_path: Path
 ) -> None:
-    done = call("http://127.0.0.1:1", "--alarm", command)
-    assert (done.exit_code, "--alarm" in done.stderr) == (2, True)
+    done = call("http://127.0.0.1:1", option, value)
+    assert (done.exit_code, option in done.stderr) == (2, True)
     assert not (tmp_path / "w").exists()
 
 
@@ -319,15 +325,6 @@ def test_an_address_where_no_log_is_is_to_be_that_of_a_log(call: Callable[..., R
     with serving() as no_log:
         done = call(no_log.url)
     assert (done.exit_code, "status 404; a log's address is such as" in done.stderr) == (3, True)
-
-
-@pytest.mark.parametrize("name", ["", "a b", "a+b", "a\x1b", "a\u202e"])
-def test_a_name_that_no_key_can_have_is_refused(
-    call: Callable[..., Result], name: str, tmp_path: Path
-) -> None:
-    done = call("http://127.0.0.1:1", "--name", name)
-    assert (done.exit_code, "--name" in done.stderr) == (2, True)
-    assert not (tmp_path / "w").exists()
 
 
 # --- clocks that leapt, tiles that are kept back, redirections ------------------------------------
