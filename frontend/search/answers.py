@@ -283,14 +283,17 @@ class _Question(NamedTuple):
             )
 
     def _ends(self, page: _Page) -> list[tuple[Place | None, Place | None]]:
-        """Return (origin, destination) in each meaning; airports in place of cities if needed."""
+        """Return (origin, destination) in each meaning; airports in place of cities if needed.
+
+        Those of two places come first: few flights stay in one city.
+        """
         reading = self.reading
         origins = reading.at if "at" in self.used else reading.origin if "from" in self.used else ()
         destinations = reading.destination if "to" in self.used else ()
         if "{airport}" in page.path:
             origins, destinations = self._airports(origins), self._airports(destinations)
         both = product(origins or (None,), destinations or (None,))
-        return [(origin, dest) for origin, dest in both if origin is None or origin != dest]
+        return sorted(both, key=lambda ends: ends[0] == ends[1])
 
     def _airports(self, places: Places) -> Places:
         return tuple(

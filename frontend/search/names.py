@@ -49,8 +49,8 @@ def bare(text: str) -> str:
 
 
 def words_of(text: str) -> Words:
-    """Return the words of a name, without case and accents."""
-    return tuple(_WORDS.findall(bare(text).lower()))
+    """Return the words of a name, without case, accents and the "'s" of "Martha's Vineyard"."""
+    return tuple(word.removesuffix("'s") for word in _WORDS.findall(bare(text).lower()))
 
 
 class Names:

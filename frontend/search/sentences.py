@@ -471,12 +471,6 @@ class _Gathering:
         )
         pairs = [pair for members in groups if members for pair in members.items()]
         together = dict(pairs)
-        if len(together.get("origin", ())) == 1 and together["origin"] == together.get(
-            "destination"
-        ):
-            self._others[AMOUNT].append("a route, which needs two different places")
-            together["at"] = together.pop("origin")
-            del together["destination"]
         if Part(JOIN, AGAINST) in self._parts and "compared" not in together:
             self._others[AMOUNT].append("a comparison")
         return together, None not in groups and len(pairs) == len({name for name, _ in pairs})

@@ -33,6 +33,7 @@ AIRPORTS = (
     Airport("JAN", "Jackson/Vicksburg, MS", "Mississippi", 85),
     Airport("JAC", "Jackson, WY", "Wyoming", 84),
     Airport("DAL", "Dallas, TX", "Texas", 83),
+    Airport("MVY", "Martha's Vineyard, MA", "Massachusetts", 82),
 )
 KNOWN = Coverage(
     flights=10_000,

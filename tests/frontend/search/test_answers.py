@@ -26,6 +26,10 @@ BEST = "sort=on_time_share_of_scheduled&order=descending"
 MOST_LATE = "sort=average_delay&order=descending"
 
 ADDRESSES: dict[str, list[str]] = {
+    "EWR to EWR": ["/route?ORIGIN=EWR&DEST=EWR"],
+    "Martha's Vineyard to Chicago": [
+        "/route?ORIGIN_CITY_NAME=Martha%27s+Vineyard%2C+MA&DEST_CITY_NAME=Chicago%2C+IL"
+    ],
     # how late is a carrier
     "How late is United?": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
     "how late is united in july": [f"/average_delays?{UNITED}&{JULY}"],
@@ -431,7 +435,6 @@ UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
         ("/route?ORIGIN=JFK&DEST=LAX", ("days",)),
         (f"/days?ORIGIN=JFK&DEST=LAX&{ALL_DAYS}&{WORST_DAY}", ("best",)),
     ],
-    "EWR to EWR": [("/airports/EWR", ("a route, which needs two different places",))],
     "worst day of AA and WN": [
         ("/compare?what=carrier&item=19805&item=19393", ("days",)),
         (f"/days?{ALL_DAYS}&{WORST_DAY}", ("a comparison",)),
