@@ -74,7 +74,7 @@ def places_of(codes: Iterable[str]) -> dict[str, Place]:
 def distance_between(first: Sequence[Airport], last: Sequence[Airport]) -> Distance | None:
     """Return the distance of the busiest airports; None if the place of one is not known."""
     start, end = (places_of(airport.code for airport in airports) for airports in (first, last))
-    if not start or not end or first[0].city == last[0].city:
+    if not start or not end or first[0].code == last[0].code:
         return None
     ends = next(iter(start)), next(iter(end))
     return Distance(ends, distance_km(start[ends[0]], end[ends[1]]))

@@ -91,4 +91,5 @@ def test_the_distance_is_that_of_the_busiest_airports() -> None:
     assert distance.km == pytest.approx(1191, abs=3)
     assert distance_between(airports["JFK"], airports["ZZZ"]) is None
     assert distance_between(airports["JFK"], airports["LGA"]) is None
+    assert distance_between(airports["JFK"][:1], airports["LGA"][1:])
     assert distance_between([], airports["ORD"]) is None
