@@ -67,9 +67,12 @@ class Coverage:
     months: Callable[[], Sequence[str]] = field(default=tuple, compare=False)
 
     def covers(self, day: str) -> bool:
-        """Return whether `day` (YYYY-MM-DD) lies between the first and last day with flights."""
+        """Return whether `day` lies between the first and last one, in a month with flights."""
         first, last = self.first_date, self.last_date
-        return bool(self.flights and first and last and first <= day <= last)
+        if not (self.flights and first and last and first <= day <= last):
+            return False
+        months = self.months()
+        return not months or day[:7] in months
 
     @cached_property
     def cities(self) -> dict[str, int]:

@@ -268,6 +268,8 @@ def test_sentences_are_true_of_few_flights(few: FlaskClient, address: str, sente
         ("/report?OP_CARRIER_FL_NUM=1", "The longest delay"),
         (REPORT_8, "By carrier"),
         ("/departures?ORIGIN=BTV&FL_DATE=2016-06-10", "few arrivals"),
+        ("/days/2012-05-01", "30 April 2012"),  # years after the day before with flights
+        ("/route?ORIGIN=BTV&DEST=JFK&INITIAL_DATE=2016-06-13&FINAL_DATE=2016-06-13", "All hours"),
         (
             f"/compare?what=origin&item=JFK&item=BTV&{IN_2011}",
             "0.0\N{NO-BREAK SPACE}%",  # a share of no flights is a dash
