@@ -18,7 +18,7 @@ from uvicorn.server import ServerState
 from backend.serving.environs import CLOSE
 from backend.serving.front import Site
 
-MAX_RECEIVED_BYTES = 32 * 2**20  # of incomplete requests, in one worker
+MAX_RECEIVED_BYTES = 32 * 2**20  # of requests that are not answered yet, in one worker
 MAX_UNSENT_BYTES = 32 * 2**20  # of answers that clients do not read, in one worker
 MAX_BUFFERED_BYTES = 12 * 1024  # of an answer; its client counts as slow to read beyond that
 NEXT = 32

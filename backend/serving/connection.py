@@ -80,9 +80,9 @@ class Connection(HttpToolsProtocol):
     """One client's connection.
 
     waits_for: HEAD, BODY, or ANSWER while a request is in hand. since: when it began to wait for a
-    head. received_bytes: of an incomplete request. kept_bytes: in memory for an answer that its
-    client does not read; a piece stays whole until its last byte is sent. deadline: when the
-    connection is given up, in monotonic seconds. is_ending: it only waits until the client has
+    head. received_bytes: of a request until it is answered. kept_bytes: in memory for an answer
+    that its client does not read; a piece stays whole until its last byte is sent. deadline: when
+    the connection is given up, in monotonic seconds. is_ending: it only waits until the client has
     closed.
     """
 
@@ -259,13 +259,12 @@ class Connection(HttpToolsProtocol):
             return
         self.cycle.waiting_for_100_continue = False  # RFC 9110 section 10.1.1
         self.waits_for, self.deadline = ANSWER, NEVER
-        self.received_bytes = 0
         super().on_message_complete()
 
     def held_bytes(self) -> int:
-        """Return how many bytes of incomplete and of waiting requests are in memory."""
+        """Return how many bytes of requests that are not answered yet are in memory."""
         received_bytes = self.received_bytes
-        if self.waits_for == BODY and self._is_kept_on_disk:
+        if self.waits_for != HEAD and self._is_kept_on_disk:
             received_bytes = len(self.cycle.body)  # the front has written the others to a file
         return received_bytes + len(self._behind)
 
@@ -310,6 +309,7 @@ class Connection(HttpToolsProtocol):
     def _wait_for_head(self) -> None:
         """Wait for the next request; if it has come in part, after others have had their turn."""
         self.waits_for, self.since = HEAD, time.monotonic()
+        self.received_bytes = 0
         self.deadline = self.since + self.timeout_keep_alive
         if self._behind:
             self.loop.call_soon(self._parse_behind)
