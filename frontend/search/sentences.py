@@ -143,11 +143,12 @@ def readings(text: str, known: Coverage, last_year: int = MAXYEAR) -> list[Readi
 
     last_year: days without a year are of none after this one.
     """
+    text = bare(text)  # which may be longer: a character may stand for a phrase
     if len(text) > MAX_CHARACTERS or known.last_date is None:
         return []
     first, last = map(date.fromisoformat, (known.first_date or known.last_date, known.last_date))
     whole, newest = Days(first, last), min(last, date(last_year, 12, 31))
-    scanner = _Scanner(bare(text), names_in(known), newest)
+    scanner = _Scanner(text, names_in(known), newest)
     combinations = islice(product(*scanner.parts()), MOST_READINGS)
     gathered = (_Gathering(some, whole).reading() for some in combinations)
     if scanner.is_of_arrivals:

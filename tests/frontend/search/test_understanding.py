@@ -101,7 +101,8 @@ UNKNOWN: dict[str, list[str]] = {
     "ORD to LGA to JFK": [""],
     "delays in Chicago, and Delta in New York": [""],
     "Chicago and cancellations in New York": [""],
-    "UA".ljust(MAX_CHARACTERS) + "A": [],
+    "UA".ljust(MAX_CHARACTERS, "A") + "A": [],
+    "\ufdfa" * (MAX_CHARACTERS // 10): [],  # each stands for a phrase of 18
 }
 
 
