@@ -48,15 +48,10 @@ def rotate_key(settings: Settings) -> None:
     run meanwhile.
     """
     from backend.sealing.sealer import Sealer
-    from backend.storage.receipt_store import belongs_to_cluster
     from backend.trust.log.rotation import rotate
     from backend.verify.folder_check import require_chain
 
-    if belongs_to_cluster(settings.folder):
-        raise FlightchainError(
-            f"the ledger in {settings.folder} belongs to a cluster, whose nodes share the key of "
-            "the log; give all of them a new key with `scripts/cluster log-key --new`"
-        )
+    _require_own_log(settings, "give all of them a new key with `scripts/cluster log-key --new`")
     require_chain(settings.folder, recovers=True)
     try:
         with closing(Sealer(settings, say)) as sealer, sealer.writing(wait=True):
@@ -84,11 +79,23 @@ def rebuild_successions_command(settings: Settings, proofs: tuple[Path, ...]) ->
     from backend.trust.log.successions import notes_in_proof, rebuild_successions
     from backend.verify.folder_check import require_chain
 
+    _require_own_log(settings, "put a copy of another node's log.successions there")
     require_chain(settings.folder, recovers=True)
     texts = [text for path in proofs for text in notes_in_proof(path)]
     with closing(Sealer(settings, say)) as sealer, sealer.writing(wait=True, sign=False):
         count = rebuild_successions(settings.folder, log_key(settings.folder), texts)
     say(f"log.successions holds {counted(count, 'signature')}, which lead to the present key")
+
+
+def _require_own_log(settings: Settings, remedy: str) -> None:
+    """Raise FlightchainError with the remedy if a cluster keeps the ledger."""
+    from backend.storage.receipt_store import belongs_to_cluster
+
+    if belongs_to_cluster(settings.folder):
+        raise FlightchainError(
+            f"the ledger in {settings.folder} belongs to a cluster, whose nodes share the key of "
+            f"the log; {remedy}"
+        )
 
 
 @click.command()

@@ -36,7 +36,7 @@ from backend.storage.block_store import BlockStore
 from backend.storage.layout import BLOCKS_FOLDER
 from backend.trust.log import checkpoints
 from backend.trust.log.secret_keys import LOG, key_in, new_key, secret_key
-from backend.trust.log.successions import SUCCESSIONS_NAME
+from backend.trust.log.successions import SUCCESSIONS_NAME, add_succession
 
 ENGINE, CHAIN, BASE, SETTINGS_NAME = "engine", "chain", "base", "flightchain.env"
 POWER = 10  # of each voter
@@ -118,9 +118,11 @@ def share_log_key(folder: Path, hosts: Sequence[Host], *, new: bool = False) -> 
     with closing(BlockStore(base)) as store:
         origin = checkpoints.origin_of(store.place(0).hash.hex())
     key = common_key_in(first / ENGINE) or key_in(first / CHAIN) or secret_key(base, LOG, origin)
+    key = key.without_predecessors()  # the node knows which its chain had
     if new:
-        key = new_key(key.verifier.name, LOG)
-    data = str(key.without_predecessors()).encode()  # the node knows which its chain had
+        old, key = key, new_key(key.verifier.name, LOG)
+        add_succession(base, old, key)  # for nodes that never had the old one
+    data = str(key).encode()
     for host in hosts:
         path = common_key_path(folder / host.name / ENGINE)
         if not (path.exists() and path.read_bytes() == data):

@@ -88,6 +88,8 @@ def test_a_new_common_key_is_signed_by_the_old_one_on_every_node(
     engine.decide([node.sent(0, 3) for node in engine.nodes])
     old = key_of(engine.nodes[0])
     share_log_key(tmp_path, HOSTS, new=True)
+    for name in (KEY_NAME, VERIFIER_NAME, CHECKPOINT_NAME):  # as on a new machine
+        (chain(engine.nodes[1]) / name).unlink()
     restart(engine)
     new = {key_of(node) for node in engine.nodes}
     assert new.isdisjoint({old})
@@ -97,11 +99,20 @@ def test_a_new_common_key_is_signed_by_the_old_one_on_every_node(
     assert {key_of(node) for node in engine.nodes} == new
 
 
-def test_a_single_node_does_not_rotate_the_common_key(engine: Engine) -> None:
+@pytest.mark.parametrize(
+    ("command", "remedy"),
+    [
+        (["rotate-key"], "scripts/cluster log-key --new"),
+        (["rebuild-successions", __file__], "put a copy of another node's log.successions there"),
+    ],
+)
+def test_a_single_node_does_not_change_what_all_share(
+    engine: Engine, command: list[str], remedy: str
+) -> None:
     runner = CliRunner(env={"FLIGHTCHAIN_DIR": str(chain(engine.nodes[0]))})
-    done = runner.invoke(main, ["log", "rotate-key"])
+    done = runner.invoke(main, ["log", *command])
     assert done.exit_code != 0
-    assert "scripts/cluster log-key --new" in done.stderr
+    assert remedy in done.stderr
 
 
 @pytest.mark.parametrize("text", ["", "PRIVATE+KEY+x", "another ledger"])

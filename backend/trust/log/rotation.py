@@ -25,7 +25,7 @@ from backend.trust.log.secret_keys import (
     public_text,
     write_checkpoint,
 )
-from backend.trust.log.successions import FILE, TITLE, checked_successions, successions_in
+from backend.trust.log.successions import add_succession, checked_successions, successions_in
 
 _NEW = f"{LOG.secret}.new"
 
@@ -42,9 +42,7 @@ def rotate(folder: Path, new: SecretKey | None = None) -> SecretKey:
     new = new or new_key(old.verifier.name, LOG)
     new.follows = (*old.follows, str(old.verifier))
     files.write_new(folder / _NEW, str(new).encode(), files.LOCK_MODE)
-    note = old.note(f"{TITLE}\n{old.verifier}\n{new.verifier}\n")
-    earlier = [succession.note for succession in checked_successions(folder, old)]
-    FILE.write(folder, [*earlier, str(note)])
+    add_succession(folder, old, new)
     finish_rotation(folder)
     return new
 

@@ -116,6 +116,13 @@ def _missing(chain: list[Succession], key: SecretKey) -> list[str]:
     return [old for old in key.follows if old not in there]
 
 
+def add_succession(folder: Path, old: SecretKey, new: SecretKey) -> None:
+    """Have the key `old` sign `new`, and note that in `folder`. Raises Damage, WriteFailed."""
+    note = old.note(f"{TITLE}\n{old.verifier}\n{new.verifier}\n")
+    earlier = [succession.note for succession in checked_successions(folder, old)]
+    FILE.write(folder, [*earlier, str(note)])
+
+
 def keys_named(folder: Path) -> list[VerifierKey]:
     """Return all keys that sound notes in `folder` name. Raises Damage if unreadable."""
     return [
