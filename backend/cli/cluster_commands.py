@@ -70,7 +70,7 @@ def up(
                 f"{option} {first}: the last of {nodes} nodes would need port {last}, but the "
                 f"highest is {HIGHEST_PORT}; choose a lower one"
             )
-    local = _local(folder)
+    local = _local(folder, is_here=True)
     _require_kept(local)
     hosts = local.hosts or hosts_on_loopback(nodes, port, peer_port)
     _require_ports(local, hosts)
@@ -114,13 +114,22 @@ def _require_ports(local: Any, hosts: list[Any]) -> None:
                 require_port(host.host, port, remedy)
 
 
-def _local(folder: Path, *, is_made: bool = False) -> Any:
-    """Return the cluster in a folder. Raises FlightchainError if it must be made, and is not."""
-    from backend.cluster.local import LocalCluster
+def _local(folder: Path, *, is_made: bool = False, is_here: bool = False) -> Any:
+    """Return the cluster in a folder.
+
+    Raises FlightchainError if it must be made, and is not, or be here, and is configured for other
+    machines.
+    """
+    from backend.cluster.local import LOOPBACK, LocalCluster
 
     local = LocalCluster(folder)
     if is_made and not local.hosts:
         raise FlightchainError(f"{folder} has no cluster; make one first, or name its --folder")
+    if is_here and any(host.bind != LOOPBACK for host in local.hosts):
+        raise FlightchainError(
+            f"the nodes in {folder} are for machines of their own; docs/how-to/cluster.md says "
+            "what to do there"
+        )
     return local
 
 
@@ -199,7 +208,7 @@ def configure(
             if known
             else f"{folder} has no cluster to add a reader to; leave out --reader to make one"
         )
-    new_hosts = hosts_at(hosts, port, peer_port, first=len(known))
+    new_hosts = hosts_at(hosts, port, peer_port, known)
     if reader:
         for host in new_hosts:
             local.add(host)
@@ -241,7 +250,7 @@ def add(folder: Path) -> None:
     """Add a node without a vote, which answers questions."""
     from backend.cluster.local import hosts_on_loopback
 
-    local = _local(folder, is_made=True)
+    local = _local(folder, is_made=True, is_here=True)
     (host,) = hosts_on_loopback(1, 0, 0, first=len(local.hosts))
     local.add(host)
     local.start(host)
@@ -274,7 +283,7 @@ def kill(node: str, folder: Path) -> None:
 
     NODE is a name or a number; `up` starts it again.
     """
-    local = _local(folder, is_made=True)
+    local = _local(folder, is_made=True, is_here=True)
     local.kill(local.node(node))
 
 
@@ -288,10 +297,11 @@ def rebuild(node: str, folder: Path, engine: bool) -> None:
     NODE must not run. The command puts its chain aside, keeps the flights that it accepted, and
     starts it.
     """
-    local = _local(folder, is_made=True)
+    local = _local(folder, is_made=True, is_here=True)
     host = local.node(node)
-    local.rebuild(host, engine=engine)
+    aside = local.rebuild(host, engine=engine)
     local.start(host)
+    click.echo(f"{host.name} fetches its chain; what it had is in {aside}")
 
 
 COMMANDS = [cluster]

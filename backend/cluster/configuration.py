@@ -69,15 +69,24 @@ class Host:
         return f"http://{self.host}:{self.port}"
 
 
-def hosts_at(addresses: Sequence[str], port: int, peer_port: int, first: int = 0) -> list[Host]:
-    """Return nodes `first` and after, each on a machine of its own. Raises InvalidSetting."""
+def hosts_at(
+    addresses: Sequence[str], port: int, peer_port: int, known: Sequence[Host] = ()
+) -> list[Host]:
+    """Return nodes after those that are `known`, each on a machine of its own.
+
+    Raises InvalidSetting.
+    """
+    names = {host.host: host.name for host in known}
     for address in addresses:
+        if address in names:
+            raise InvalidSetting("host", address, f"is {names[address]} already")
         if not _ADDRESS.fullmatch(address):
             raise InvalidSetting("host", address, "must be a host name or an IPv4 address")
         if addresses.count(address) > 1:
             raise InvalidSetting("host", address, "is named twice")
     return [
-        Host(f"node{first + i}", address, peer_port, port) for i, address in enumerate(addresses)
+        Host(f"node{i}", address, peer_port, port)
+        for i, address in enumerate(addresses, len(known))
     ]
 
 

@@ -167,8 +167,8 @@ class LocalCluster:
         _signal(tree, signal.SIGKILL)
         self._reap(tree, f"of {host.name} do not die")
 
-    def rebuild(self, host: Host, *, engine: bool = False) -> None:
-        """Put aside what a node that does not run has of the chain.
+    def rebuild(self, host: Host, *, engine: bool = False) -> Path:
+        """Put aside what a node that does not run has of the chain. Returns the folder for that.
 
         engine: whether the engine's data are put aside, too, but for the newest vote. When it is
         started it gets everything from them or from the others, from the chain in `base` on. What
@@ -187,6 +187,7 @@ class LocalCluster:
         for path in sorted(data.iterdir()) if engine else []:
             if path.name != STATE_NAME:
                 files.rename(path, aside / path.name)
+        return aside
 
     def send(self, host: Host, number: signal.Signals) -> None:
         _signal(self._processes_of(host), number)
@@ -212,7 +213,7 @@ class LocalCluster:
         try:
             answer = self.answer(host, "/health/ready")
         except NoAnswer as error:
-            return str(error)
+            return self._silence(host, error)
         return "" if answer.get("status") == "ready" else _problem(answer)
 
     def status_line(self, host: Host) -> str:
@@ -221,9 +222,7 @@ class LocalCluster:
         try:
             tip = self.answer(host)
         except NoAnswer as error:
-            state = "does not run here" if self.pid(host) is None else "runs"
-            last = self.last_message(host)
-            return f"{name}  {state}: {error}{last and f'; the last line of its log: {last}'}"
+            return f"{name}  {self._silence(host, error)}"
         checkpoint = self._checkpoint(host)
         if self._is_foreign(host, checkpoint):
             return f"{name}  does not run here: another service answers at its address"
@@ -238,6 +237,12 @@ class LocalCluster:
         except (KeyError, TypeError):
             refusal = self.refusal(host)
             return f"{name}  cannot show its tip: {_problem(tip)}" + (refusal and f"; {refusal}")
+
+    def _silence(self, host: Host, error: NoAnswer) -> str:
+        """Return what can be said of a node that does not answer."""
+        state = "does not run here" if self.pid(host) is None else "runs"
+        last = self.last_message(host)
+        return f"{state}: {error}{last and f'; the last line of its log: {last}'}"
 
     def _checkpoint(self, host: Host) -> tuple[Note, Checkpoint] | None:
         """Return what a node has signed last; None if it shows nothing of the kind."""
@@ -275,11 +280,15 @@ class LocalCluster:
         return printable(messages[-1].decode(errors="replace")) if messages else ""
 
     def wait_until_ready(self, hosts: list[Host], within_s: float) -> None:
-        """Return when all nodes are ready. Raises FlightchainError if that takes too long."""
-        until = time.monotonic() + within_s
+        """Return when all nodes are ready.
+
+        Raises FlightchainError if that takes too long, or if the process of one has ended.
+        """
+        begun_s = time.monotonic()
         while refused := [f"{host.name}: {why}" for host in hosts if (why := self.refusal(host))]:
-            if time.monotonic() > until:
-                raise FlightchainError(f"not ready after {within_s:g} s: {'; '.join(refused)}")
+            waited_s = time.monotonic() - begun_s
+            if waited_s > within_s or None in map(self.pid, hosts):
+                raise FlightchainError(f"not ready after {waited_s:.0f} s: {'; '.join(refused)}")
             time.sleep(0.2)
 
 

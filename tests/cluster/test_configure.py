@@ -189,12 +189,29 @@ def test_what_cannot_be_is_refused_and_nothing_is_left(
     assert not folder.exists()
 
 
-def test_a_cluster_is_not_configured_over_another(configured: Path) -> None:
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["x", "y"], "has a cluster already; choose another --folder, or add --reader"),
+        (["pi3", "--reader"], "host 'pi3': is node3 already"),
+    ],
+)
+def test_a_cluster_is_not_configured_over_another(
+    configured: Path, arguments: list[str], reason: str
+) -> None:
     before = sorted(path.name for path in configured.iterdir())
-    done = configure(configured, "x", "y")
+    done = configure(configured, *arguments)
     assert done.exit_code != 0
-    assert "has a cluster already; choose another --folder, or add --reader" in done.stderr
+    assert reason in done.stderr
     assert sorted(path.name for path in configured.iterdir()) == before
+
+
+@pytest.mark.parametrize("command", [["up", "4"], ["add"], ["kill", "1"], ["rebuild", "1"]])
+def test_nodes_for_other_machines_are_not_run_here(configured: Path, command: list[str]) -> None:
+    before = sorted(configured.rglob("*"))
+    done = CliRunner().invoke(main, ["cluster", *command, "--folder", str(configured)])
+    assert (done.exit_code, "machines of their own" in done.stderr) == (1, True)
+    assert sorted(configured.rglob("*")) == before
 
 
 def test_scripts_build_the_engine_that_the_code_wants() -> None:

@@ -161,6 +161,14 @@ def test_a_node_that_does_not_run_is_said_to_have_ended_with_the_end_of_its_log(
     assert "the last line of its log: ends: no disk" in line
 
 
+def test_a_node_that_has_ended_is_not_waited_for(tmp_path: Path) -> None:
+    cluster, host = LocalCluster(tmp_path), hosts_on_loopback(1, 0, 0)[0]
+    (tmp_path / host.name).mkdir()
+    (tmp_path / host.name / LOG_NAME).write_text("error: no witness\n")
+    with pytest.raises(FlightchainError, match=r"^not ready after 0 s: .* log: error: no witness"):
+        cluster.wait_until_ready([host], 60)
+
+
 def test_a_node_that_ended_before_its_start_was_noted_does_not_run(tmp_path: Path) -> None:
     cluster, host = LocalCluster(tmp_path), hosts_on_loopback(1, 0, 0)[0]
     (tmp_path / host.name).mkdir()
