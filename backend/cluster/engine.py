@@ -24,7 +24,8 @@ from backend.base.errors import FlightchainError, TryLater
 from backend.base.processes.parent_death import dying_with_parent
 from backend.base.words import printable
 from backend.chain.json_objects import Json
-from backend.cluster.engine_files import peers_in
+from backend.cluster.engine_files import REBUILD, peers_in
+from backend.cluster.membership import PUT_BACK
 from backend.cluster.socket_server import socket_name
 
 VERSION = "0.38.26"
@@ -98,14 +99,28 @@ class Engine:
                 sys.stderr.buffer.write(line)
                 sys.stderr.flush()
                 text = printable(line.decode(errors="replace").strip(), MOST_COMPLAINT)
-                if text and not self._complaint.startswith(_COMPLAINTS):
+                complains = self._complaint.startswith(_COMPLAINTS)
+                if text and not complains:
                     self._complaint = text
+                elif text and self._complaint.endswith(":"):  # the next line says what
+                    self._complaint += f" {text}"
 
-    def last_words(self) -> str:
-        """Return what an engine that has ended complained of, or said last; "" if nothing."""
+    def end(self) -> str:
+        """Return how the engine has ended, with its first complaint or its last line, and a remedy.
+
+        "" while it runs.
+        """
+        status = self.status()
+        if status is None:
+            return ""
+        if status < 0:
+            return f"was ended by signal {-status}, as by a person or for want of memory"
         if self._reader is not None:
             self._reader.join(STOP_WITHIN_S)
-        return self._complaint
+        return (
+            f"ended with status {status}: {self._complaint}; if it cannot use its configuration, "
+            f"{PUT_BACK}; if it cannot read its data, {REBUILD}"
+        )
 
     def status(self) -> int | None:
         """Return the exit status of the process; None while it runs."""

@@ -24,7 +24,7 @@ from backend.cluster.application import OK, OLD, Application
 from backend.cluster.block_appender import BlockAppender, Built
 from backend.cluster.configuration import bring_up_to_date
 from backend.cluster.engine import ABCI_SOCKET, Engine
-from backend.cluster.engine_files import REBUILD, require_sound
+from backend.cluster.engine_files import require_sound
 from backend.cluster.engine_watch import EngineStandsStill, Watcher
 from backend.cluster.membership import Admission, identity_in, membership_in
 from backend.cluster.outbox import Outbox, with_believable_time
@@ -135,12 +135,8 @@ class Node:
         rebuilder = IndexRebuilder(self._end.follower.is_marked, rebuild)
         look_s = trim_s = 0.0
         while not (self._is_stopping or self._failures):
-            if (ended := self._engine.status()) is not None:
-                words = self._engine.last_words()
-                raise FlightchainError(
-                    f"the consensus engine in {self._home} ended with status {ended}: {words}; "
-                    f"if it cannot read its data, {REBUILD}"
-                )
+            if end := self._engine.end():
+                raise FlightchainError(f"the consensus engine in {self._home} {end}")
             now_s = time.monotonic()
             if now_s >= look_s:
                 look_s = now_s + node_status.EVERY_S

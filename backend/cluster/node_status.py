@@ -23,7 +23,10 @@ FRESH_S = 10.0
 ENDED_S = -FRESH_S  # when the status of a process was written that has ended
 READ_EVERY_S = 0.2
 
-_NOT_RUNNING = "the node of the cluster is not running, or hangs; nothing is accepted"
+_NOT_RUNNING = (
+    "the node of the cluster is not running, or hangs: start the service, or read why in its "
+    "messages; nothing is accepted"
+)
 
 
 class ClusterStatus(msgspec.Struct, frozen=True):

@@ -290,10 +290,10 @@ class Ledger:
             reasons.append(str(error))
         reasons += self._folder_check.problems()
         reasons += self._mempool.not_ready()
-        if reason := why_no_miner(self.settings.folder):
-            reasons.append(reason)
         if self._cluster is not None:
             reasons += self._cluster.not_ready()
+        elif reason := why_no_miner(self.settings.folder):
+            reasons.append(reason)
         if doubt := self._clock.doubt():
             reasons.append(str(doubt))
         try:

@@ -203,10 +203,23 @@ def test_an_engine_without_a_quorum_is_asked_to_dial_its_peers_until_it_has_one(
     assert engine.dialled == 30
 
 
-def test_an_engine_that_ended_is_quoted_with_its_first_complaint(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("output", "status", "words"),
+    [
+        (b"starts\nERROR: no data\npanic: it ends\ngoroutine 1\n", 1, "1: ERROR: no data; if"),
+        (b"ERROR: 1 error(s) decoding:\n\n* 'x': bad\nmore\n", 1, "decoding: * 'x': bad; if"),
+        (b"a peer is away\n", -9, "was ended by signal 9"),
+    ],
+)
+def test_an_engine_that_ended_is_quoted_with_its_first_complaint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: bytes, status: int, words: str
+) -> None:
     engine = Engine(tmp_path)
-    engine._pass_on(io.BytesIO(b"starts\nERROR: no data\npanic: it ends\ngoroutine 1\n"))
-    assert engine.last_words() == "ERROR: no data"
+    engine._pass_on(io.BytesIO(output))
+    assert engine.end() == ""
+    monkeypatch.setattr(engine, "status", lambda: status)
+    assert words in engine.end()
+    assert ("rebuild" in engine.end()) == (status > 0)
 
 
 def test_an_engine_that_was_built_for_another_processor_is_to_be_built_here(

@@ -127,7 +127,9 @@ def test_nothing_is_accepted_while_the_node_does_not_run(tmp_path: Path) -> None
     engine = Engine(tmp_path, 1)
     with engine, closing(Ledger(engine.nodes[0].settings, quiet)) as ledger:
         reasons = " ".join(ledger.not_ready())
+        assert "start the service" in reasons
         assert "nothing is accepted" in reasons
+        assert "miner" not in reasons
         assert getattr(ledger.tip().cluster, "accepts", None) is False
 
 
