@@ -10,7 +10,7 @@ routes = Blueprint("cluster", __name__)
 
 
 def _nodes() -> Json:
-    """Return the cluster as the first node sees it that answers, as these pages add flights there.
+    """Return the cluster as the first node sees it that answers.
 
     Raises BackendAway, Refused if none answers.
     """

@@ -63,6 +63,10 @@ def test_whether_flights_can_be_added_is_said_of_the_node_that_adds_them() -> No
         pages = create_app(Settings(backend_url=first, more_backends=(reader,))).test_client()
         for _ in range(2):  # which ask another node first each time
             assert "Flights can be added. pi1 and the machines" in text(pages, "/cluster")
+    with answering(node("pi2")) as second:  # and the first is away
+        pages = create_app(Settings(backend_url=first, more_backends=(second,))).test_client()
+        shown = text(pages, "/cluster")
+    assert f"No flights can be added here now. These pages add them at {first} alone." in shown
 
 
 def test_no_month_is_offered_where_a_cluster_keeps_the_ledger() -> None:
