@@ -26,9 +26,9 @@ from backend.mempool.idempotency_keys import KEPT_MS, IdempotencyKey, KeyUse
 from backend.mempool.records import Accepted, Record, Unsound, sound_record
 from backend.mempool.watermark import Mark
 from backend.storage import checked_sqlite
-from backend.storage.block_store import short_table
 from backend.storage.genesis import genesis_in
 from backend.storage.layout import BLOCKS_FOLDER
+from backend.storage.receipt_store import blocks_to_come
 
 LOG_BYTES = 4 * 2**20  # of the write-ahead log; then it is copied into the file and emptied
 REMOVED_AT_ONCE = 5000  # records; others wait for the lock meanwhile
@@ -58,7 +58,7 @@ def require_blocks(folder: Path, missing: int, mined: int) -> None:
             raise DamagedMempool(no_blocks(folder, mined))
         end = f"ends at transaction {missing - 1}" if missing else "holds no transaction"
         raise DamagedMempool(
-            short_table(folder)
+            blocks_to_come(folder)
             or f"the chain {end}, but its blocks once held {counted(mined, 'transaction')}: "
             "the chain has lost blocks, and nothing is accepted or mined; restore it "
             f"from a copy. If the blocks are gone for ever, run `{COMMAND} accept-loss`, "

@@ -25,7 +25,8 @@ import apsw
 
 from backend.base.errors import Damage, FlightchainError, WriteFailed
 from backend.storage import checked_sqlite
-from backend.storage.block_store import BlockStore
+from backend.storage.block_store import BlockStore, short_table
+from backend.storage.layout import BLOCKS_FOLDER
 
 FILE_NAME = "cluster.sqlite"
 
@@ -90,6 +91,17 @@ def require_no_cluster(folder: Path) -> None:
             f"the ledger in {folder} belongs to a cluster, which alone writes its blocks and makes "
             "its index; send files to a node instead, by its page /upload or by POST /imports"
         )
+
+
+def blocks_to_come(folder: Path) -> str:
+    """Say where the blocks come from that a chain lacks; "" if they are lost."""
+    if (message := short_table(folder)) or not belongs_to_cluster(folder):
+        return message
+    return (
+        f"{folder / BLOCKS_FOLDER} lacks blocks that this node had, and nothing is accepted until "
+        "it has them from the others; if it does not get them, rebuild its chain as "
+        "docs/how-to/cluster.md says"
+    )
 
 
 class Receipts:

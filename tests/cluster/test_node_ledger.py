@@ -17,7 +17,7 @@ from backend.base.files import FileLock
 from backend.base.settings import Settings
 from backend.chain.flight import as_mapping
 from backend.cli.sent_file import sent_file
-from backend.cluster.configuration import ENGINE
+from backend.cluster.configuration import BASE, ENGINE
 from backend.cluster.engine_watch import CATCHES_UP, READS_ONLY
 from backend.cluster.node_status import FILE, FILE_NAME, ClusterStatus
 from backend.ledger.bts_months import Month
@@ -25,6 +25,7 @@ from backend.ledger.file_imports import FileImports
 from backend.ledger.ledger import Ledger
 from backend.sealing.miner_status import LOCK_NAME
 from backend.storage import checked_sqlite
+from backend.storage.layout import BLOCKS_FOLDER
 from backend.storage.receipt_store import FILE_NAME as RECEIPTS_NAME
 from backend.storage.tokens import Tokens
 from backend.verify.audit import verify
@@ -131,6 +132,22 @@ def test_nothing_is_accepted_while_the_node_does_not_run(tmp_path: Path) -> None
         assert "nothing is accepted" in reasons
         assert "miner" not in reasons
         assert getattr(ledger.tip().cluster, "accepts", None) is False
+
+
+def test_a_node_that_is_given_its_chain_again_is_not_told_that_blocks_are_lost(
+    tmp_path: Path,
+) -> None:
+    with Engine(tmp_path, 1) as engine:
+        (node,) = engine.nodes
+        engine.decide([node.sent(0, 3)])
+        blocks = node.settings.folder / BLOCKS_FOLDER
+        shutil.rmtree(blocks)
+        shutil.copytree(tmp_path / BASE / BLOCKS_FOLDER, blocks)
+        with closing(Ledger(node.settings, quiet)) as ledger:
+            reasons = " ".join(ledger.not_ready())
+    assert f"{blocks} lacks blocks" in reasons
+    assert "from the others" in reasons
+    assert "accept-loss" not in reasons
 
 
 def test_a_file_sent_to_a_node_that_only_reads_is_stopped_at_once(tmp_path: Path) -> None:

@@ -11,8 +11,9 @@ from pathlib import Path
 from backend.base import files
 from backend.base.errors import Damage, NotFound
 from backend.base.words import COMMAND, counted
-from backend.storage.block_store import BlockStore, short_table
+from backend.storage.block_store import BlockStore
 from backend.storage.genesis import genesis_in
+from backend.storage.receipt_store import blocks_to_come
 from backend.trust.log import CHECKPOINT_NAME, KEY_NAME, SIGNED_ANEW, VERIFIER_NAME, checkpoints
 from backend.trust.log.checkpoints import Checkpoint
 from backend.trust.log.notes import NoteError, VerifierKey, is_signed, parse_key, signed_at
@@ -108,7 +109,7 @@ def lost_since_signed(folder: Path, tree: HistoryTree) -> str:
 
 def lost_blocks(folder: Path, size: int, evidence: str) -> str:
     """Say that the chain was longer once. size: its blocks. evidence: of how many there were."""
-    return short_table(folder) or (
+    return blocks_to_come(folder) or (
         f"the chain has lost blocks: {folder / 'blocks'} has {counted(size, 'block')}, but "
         f"{evidence}; nothing is sealed or signed: put back the newer blocks, or restore the chain "
         f"from a backup; or, if the missing blocks are gone for ever, run {GO_ON}, which continues "
