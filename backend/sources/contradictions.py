@@ -29,8 +29,7 @@ _REMEDY = "in most rows; correct the titles of the columns, or the values below 
 @remembered(1000)
 def _states_of_airport(text: str) -> Set[str]:
     airport = airport_of(text)
-    states = {airport.state, *_state_of_city(airport.city)} if airport else set[str]()
-    return states | {STATES["VA"]} if STATES["DC"] in states else states  # of DCA and IAD
+    return {airport.state, *_state_of_city(airport.city)} if airport else set()  # IAD is in VA
 
 
 def _state_of_city(text: str) -> Set[str]:

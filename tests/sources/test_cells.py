@@ -261,7 +261,7 @@ def test_fifty_states_and_four_more() -> None:
         ("DET", 11295, "Detroit, MI", "Michigan"),  # of the first years
         ("ROR", 14583, "Koror, Palau", "U.S. Pacific Trust Territories and Possessions"),
         ("CVG", 11193, "Cincinnati, OH", "Kentucky"),
-        ("DCA", 11278, "Washington, DC", "District of Columbia"),
+        ("DCA", 11278, "Washington, DC", "Virginia"),
         ("STT", 15024, "Charlotte Amalie, VI", "U.S. Virgin Islands"),
         ("GUM", 12016, "Guam, TT", "U.S. Pacific Trust Territories and Possessions"),
     ],

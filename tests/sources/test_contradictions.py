@@ -87,8 +87,9 @@ def test_what_people_spell_otherwise_for_some_airports_is_taken(tmp_path: Path) 
     assert len(flights_of(open_source(written(tmp_path, csv_text(rows))))) == len(rows)
 
 
-def test_the_airports_of_washington_are_in_virginia_too(tmp_path: Path) -> None:
-    dca = end_of("ORIGIN", (11278, "DCA", "Washington, DC", "Virginia"))
+@pytest.mark.parametrize("state", ["Virginia", "District of Columbia"])
+def test_the_airports_of_washington_are_in_two_states(tmp_path: Path, state: str) -> None:
+    dca = end_of("ORIGIN", (11278, "DCA", "Washington, DC", state))
     rows = [row | dca for row in ROWS] + [ROWS[2] | end_of("ORIGIN", PLACES[0])]
     assert len(flights_of(open_source(written(tmp_path, csv_text(rows))))) == len(rows)
 

@@ -61,7 +61,7 @@ def test_cities_are_written_as_bts_writes_them(columns: Columns) -> None:
         "ORD": ("Chicago, IL", "Illinois"),
         "MDW": ("Chicago, IL", "Illinois"),
         "DFW": ("Dallas/Fort Worth, TX", "Texas"),
-        "IAD": ("Washington, DC", "District of Columbia"),
+        "IAD": ("Washington, DC", "Virginia"),
         "STL": ("St. Louis, MO", "Missouri"),
         "CVG": ("Cincinnati, OH", "Kentucky"),
         "BDL": ("Hartford, CT", "Connecticut"),
