@@ -43,7 +43,9 @@ _BESIDE_TABLES = re.compile(
     re.IGNORECASE,
 )
 _LOOKUPS = re.compile(
-    r"(.*/)?(airlines|airports|carriers|planes|plane-data|weather|l_[a-z_]+)\.csv-?", re.IGNORECASE
+    r"(.*/)?(airlines|airports|cancellation_codes|carriers|planes|plane-data|weather|l_[a-z_]+)"
+    r"\.csv-?",
+    re.IGNORECASE,
 )
 _LOG_OF_ROWS = re.compile(r"(.*/)?(_delta_log|\.hoodie)/.*")  # of Delta Lake and of Hudi
 _NAME_PARTS = re.compile(r"([^0-9]*)([0-9]*)")

@@ -184,6 +184,7 @@ def test_columns_that_folders_are_named_by_are_told_how_to_get(tmp_path: Path) -
 def test_a_table_without_flights_among_others_is_named(tmp_path: Path) -> None:
     members: dict[str, str | bytes] = {"./flights.csv": TABLE, "./.hidden.csv": "no table"}
     members["airports.csv"] = "code,city\nIAD,Washington\n"  # what Kaggle puts beside flights
+    members["cancellation_codes.csv"] = "reason,description\nA,Carrier\n"  # as others do
     assert len(flights_of(open_source(written(tmp_path, archive(members), "all.zip")))) == 3
     members["names.csv"] = "name,age\nAda,36\n"
     path = written(tmp_path, archive(members), "all.zip")
