@@ -122,7 +122,7 @@ def is_zero(value: object) -> bool:
 
 def _doubt(field: Field, text: str, dialect: str) -> str:
     """Return why nobody knows what a cell means; "" if its form leaves no doubt."""
-    if field.kind == "text" and (_LOST if dialect == STORED else _NO_NAME).search(text):
+    if field.kind == "text" and text and (_LOST if dialect == STORED else _NO_NAME).search(text):
         return "is not the name of a city or state; correct it, or save the file as UTF-8"
     is_other = "," in text if field.name.endswith("_STATE_NM") else text.upper() in STATES
     if field.kind == "text" and is_other and dialect != STORED:

@@ -23,6 +23,7 @@ _S_A_DAY = 86_400
 _EPOCH = re.compile(r"([1-9]\d{8,9})((?:000){0,3})(?:\.0)?", re.ASCII)  # in s, ms, µs or ns
 _COUNT = re.compile(r"(\d{5}|\d{9,})(\.0)?", re.ASCII)  # 2019-03-04 is 43528 in Excel
 _COUNTED = "is a number that counts from an unknown day; write days as YYYY-MM-DD"
+_NO_DAY = "is not a day of the calendar"
 _MONTHS = "january february march april may june july august september october november december"
 _MONTH_OF = numbers_of(_MONTHS)
 _OFFSET = r"[+-]\d\d(?::?\d\d)?(?: \([A-Za-z ]+\))?"  # JavaScript adds the name of its zone
@@ -100,7 +101,9 @@ def iso_day(value: object, order: str | None) -> object:
     """
     days = readings(value)
     if not days:
-        reason = _COUNTED if _COUNT.fullmatch(str(value).strip()) else ""
+        reasons = {_COUNT: _COUNTED, _YEAR_FIRST: _NO_DAY, _YEAR_LAST: _NO_DAY}
+        text = str(value).strip()
+        reason = next((reason for form, reason in reasons.items() if form.fullmatch(text)), "")
         return value if value is None or value == "" else Unusable(value, reason)
     if YEAR_FIRST not in days and order is not None:
         if order in days:

@@ -60,6 +60,7 @@ _NO_ARRIVAL = (
     "has a value although ARR_TIME is empty, so the flight may not have arrived; empty it, or "
     "write ARR_TIME"
 )
+_NO_FLAG = "must be 1 or True for a cancelled flight, and 0 or False for any other"
 _NO_CLOCK = "is not on the flight's day, or no local time without a zone; write local times as hhmm"
 _ICAO = "is an ICAO code; write the IATA code, such as JFK instead of KJFK"
 _is_icao = re.compile("([KP][A-Z]|T[IJ])[A-Z]{2}").fullmatch  # of an airport of BTS
@@ -311,6 +312,8 @@ def _zero(value: object) -> bool | None:
 
 def _flag(value: object) -> object:
     meaning = flag(value.value if isinstance(value, Unusable) else value)
+    if meaning is None and isinstance(value, str) and value.strip():
+        return Unusable(value, _NO_FLAG)
     return value if meaning is None else meaning
 
 

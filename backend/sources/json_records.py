@@ -58,8 +58,9 @@ NO_OBJECT = "must be a JSON object with the fields of a flight"
 NO_FIELD = "is not a field of a flight"
 NOT_BEFORE = "is a member that the first rows do not have; correct its name, or remove it"
 NO_LIST = (
-    "is JSON without a list of flights; write an array of objects (pandas: orient='records'), or "
-    "one object per line (NDJSON), with the fields of a flight as their members"
+    "is JSON without a list of flights; download it again if it is an error message, or write an "
+    "array of objects (pandas: orient='records'), or one object per line (NDJSON), with the fields "
+    "of a flight as their members"
 )
 
 

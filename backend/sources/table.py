@@ -220,7 +220,7 @@ def _have_row_names(rows: list[list[str]], titles: list[str]) -> bool:
 
 def _titles(file: PackedFile, cells: Sequence[str]) -> tuple[str, ...]:
     """Return the titles in the cells of a header, without empty ones at the end."""
-    if file.lacks_line_breaks():
+    if file.lacks_line_breaks() and any(map(has_meaning, cells)):
         raise file.problem("has no line breaks; curl drops them with -d, so use --data-binary")
     titles = [cell.strip() for cell in cells]
     while len(titles) > 1 and not titles[-1]:
@@ -352,6 +352,8 @@ def _parsed(header: _Header, lines: list[str], numbers: Sequence[int]) -> _Parse
             remedy = "delete the line if it is not a flight, add what is missing, or download again"
             if len(row) > width:
                 remedy = f"put a cell that contains {header.separator!r} in double quotes"
+            elif any(_width(line, other) == width for other in SEPARATORS):
+                remedy = f"separate its cells by {header.separator!r}, as the titles are"
             reason = f"has {counted(len(row), 'cell')}, but the header has {width}; {remedy}"
             faults.append(header.file.bad_row(number, "line", line, reason))
     return rows, good, faults

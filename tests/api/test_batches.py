@@ -92,6 +92,11 @@ def test_a_table_that_lost_its_line_breaks_is_refused(client: FlaskClient, count
         assert "line breaks" in problem(post(client, lost, kind=kind), 422, field="body")["detail"]
 
 
+def test_one_line_of_an_error_page_has_lost_no_line_breaks(client: FlaskClient) -> None:
+    detail = problem(post(client, b"404: Not Found", kind="text/csv"), 422, field="body")["detail"]
+    assert "download it again if this is an error message" in detail
+
+
 def test_answers_say_what_the_body_was_taken_for(client: FlaskClient) -> None:
     body = EXPO.replace("QQQ", "IAD").replace("116\n", "116\n" + EXPO.splitlines()[0] + "\n")
     body += "2008,1,4,WN,336,IAD,TPA,0,0,0,0,1,\n"

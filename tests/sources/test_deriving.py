@@ -171,10 +171,18 @@ def test_cancelled_in_every_form(true: object) -> None:
     assert value("CANCELLED", CANCELLED | {"CANCELLED": true}) == 1
 
 
-@pytest.mark.parametrize("odd", ["", "NA", "2", "0.5", Unusable(None), Unusable([1])])
-def test_whether_a_flight_was_cancelled_is_not_guessed(odd: object) -> None:
+@pytest.mark.parametrize(
+    ("odd", "reason"),
+    [
+        *((word, "must be 1 or True") for word in ("2", "0.5", "B", "NA")),
+        ("", "is missing"),
+        *((value, "must be a whole number") for value in (Unusable(None), Unusable([1]))),
+    ],
+)
+def test_whether_a_flight_was_cancelled_is_not_guessed(odd: object, reason: str) -> None:
     _, (message,), _ = read(FLOWN | {"CANCELLED": odd})
     assert message.startswith("rows, row 1: CANCELLED")
+    assert reason in message
 
 
 # --- rows of real files that say too much of a cancelled flight ------------------------------

@@ -75,6 +75,9 @@ def test_names_beyond_ascii(tmp_path: Path) -> None:
         (LINE.replace("Tampa, FL", "T" * 200_000), "is not CSV (field larger than field limit"),
         (LINE.replace(",335,", ",33x,"), "OP_CARRIER_FL_NUM '33x': must be a whole number"),
         (LINE.replace(",335,", ",3 35,"), "OP_CARRIER_FL_NUM '3 35': must be a whole number"),
+        (LINE.replace("2008-01-03", "2008-02-30"), "FL_DATE '2008-02-30': is not a day of the cal"),
+        (LINE.replace("Florida", ""), "DEST_STATE_NM '': is missing; this field is required"),
+        (LINE.replace(",", ";"), "separate its cells by ',', as the titles are"),
     ],
 )
 def test_one_bad_line_is_named_and_spoils_no_other(
