@@ -83,7 +83,7 @@ class _Job:
         from backend.index.completions import airports_in
         from backend.index.queries import IndexReader
         from backend.sources import open_source
-        from backend.sources.dates import doubt, readings
+        from backend.sources.dates import readings
         from backend.sources.kinds import UnknownKindError
 
         sent = self._sent
@@ -101,7 +101,8 @@ class _Job:
                 raise
             sent.day = str(cause.day)
             sent.readings = {o: day.isoformat() for o, day in readings(cause.day).items()}
-            raise InvalidInput("file", sent.name, doubt(cause.day, "dates=")) from None
+            reason = error.reason.replace("--dates ", "dates=")
+            raise InvalidInput("file", error.value, reason) from None
 
     # --- how far it is ---------------------------------------------------------------------------
 

@@ -17,7 +17,16 @@ from backend.chain.flight import examine
 from tests.api.processes import WITHIN_S, Service, free_port, ran, until
 from tests.cases import each_of
 from tests.client.bad_network import spoiling
-from tests.client.samples import NDJSON, SCRIPTS, bulk_post, mined, packed, posted, script
+from tests.client.samples import (
+    NDJSON,
+    SCRIPTS,
+    bulk_post,
+    day_first,
+    mined,
+    packed,
+    posted,
+    script,
+)
 from tests.flights import csv_of, flights
 
 pytestmark = pytest.mark.slow
@@ -135,6 +144,26 @@ def test_a_file_whose_lines_it_cannot_cut_is_not_posted(
         assert status == 1
         assert f"{name} cannot be cut into batches: {reason}; use python -m backend" in errors
     assert mined(service) == []
+
+
+def test_days_that_may_be_read_in_two_ways_need_an_option(service: Service, tmp_path: Path) -> None:
+    path = day_first(tmp_path, ["03/02/2019", "04/02/2019"])
+    status, _, errors = bulk_post(service, path)
+    assert (status, "It has days such as '03/02/2019', which may be" in errors) == (1, True)
+    status, report, errors = bulk_post(service, path, "--dates", "day-first")
+    assert (status, report["flights"]) == (0, 2), errors
+
+
+def test_a_zip_that_cannot_be_unpacked_is_named(tmp_path: Path) -> None:
+    path = packed(tmp_path / "f.zip", NDJSON)
+    content = path.read_bytes().replace(b"\3\x14\0\0\0", b"\3\x14\0\1\0")
+    needs_password = content.replace(b"\3\4\x14\0\0\0", b"\3\4\x14\0\1\0")
+    for other, reason in ((needs_password, "is encrypted"), (content[:-30], "is not a zip file")):
+        path.write_bytes(other)
+        status, _, errors = posted("--url", f"http://127.0.0.1:{free_port()}", path)
+        assert status == 1
+        assert errors.startswith(f"error: {path} cannot be unpacked (")
+        assert reason in errors
 
 
 def test_waiting_for_503_is_part_of_the_latency(service: Service) -> None:
