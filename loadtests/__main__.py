@@ -31,7 +31,6 @@ FAULTS = (OSError, ResultsError, ProgramFailed, TableError)
 _FOLDER = click.Path(path_type=Path, file_okay=False)
 _NAMES = click.Choice([SELFTEST, *NAMES, "all"])
 _COUNT = click.IntRange(min=1)
-_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 class _Positive(click.FloatRange):
@@ -91,11 +90,6 @@ def _refuse_host(_: click.Context, __: click.Parameter, url: str | None) -> None
 def _new_folder(name: str, out: Path | None) -> Path:
     began = datetime.now().astimezone().strftime("%Y%m%d-%H%M%S")
     return (out or RESULTS) / f"{name}-{began}"
-
-
-def _write(page: str, out: Path) -> None:
-    out.write_text(page, encoding="utf-8")
-    click.echo(out)
 
 
 def _end(folder: Path, report: Report | None) -> None:
@@ -259,21 +253,6 @@ def analyse(
 
 
 @main.command()
-@click.argument("before", type=_FOLDER)
-@click.argument("after", type=_FOLDER)
-@click.option(
-    "--out",
-    type=_FILE,
-    default=Path("comparison.html"),
-    show_default=True,
-    help="File for the page.",
-)
-def compare(before: Path, after: Path, out: Path) -> None:
-    """Compare two runs of one experiment, side by side."""
-    _write(running.comparison_page(Results(before), Results(after)), out)
-
-
-@main.command()
 @click.argument("file", type=click.Path(path_type=Path, exists=True, dir_okay=False))
 @click.option("--json", "is_json", is_flag=True, help="Write JSON instead of tables.")
 def solve(file: Path, *, is_json: bool) -> None:
@@ -290,7 +269,9 @@ def solve(file: Path, *, is_json: bool) -> None:
 @main.command("studies")
 def studies_page() -> None:
     """Make the tables of docs/explanation/studies.md again, by simulations of some minutes."""
-    _write(studies.regenerated(studies.PAGE.read_text(encoding="utf-8")), studies.PAGE)
+    page = studies.regenerated(studies.PAGE.read_text(encoding="utf-8"))
+    studies.PAGE.write_text(page, encoding="utf-8")
+    click.echo(studies.PAGE)
 
 
 def run_command() -> int:

@@ -175,19 +175,11 @@ def _points_table(points: Sequence[Point], note: str) -> Table:
 
 
 def _metrics(points: Sequence[Point]) -> Iterator[Metric]:
-    """Yield throughput and response time in report seconds, and as shares of those of one customer.
-
-    The shares have no unit, so they can be compared between runs at different K.
-    """
-    alone = models.by_formula(models.ASYMPTOTES, 1)
+    """Yield throughput and response time in report seconds."""
     for point in points:
         at = f"[{point.server.name},{point.customers}]"
-        for name, interval, unit, least in (
-            ("throughput", point.throughput_per_s, "1/s", alone.throughput_per_s),
-            ("response_time", point.response_s, "s", alone.response_s),
-        ):
-            yield Metric.of_amount(f"{name}{at}", interval, unit)
-            yield Metric.of_amount(f"{name}_ratio{at}", interval.times(1 / least))
+        yield Metric.of_amount(f"throughput{at}", point.throughput_per_s, "1/s")
+        yield Metric.of_amount(f"response_time{at}", point.response_s, "s")
 
 
 class Curve(NamedTuple):

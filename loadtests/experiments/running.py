@@ -4,31 +4,27 @@ If the measurement is interrupted, the manifest says so; what was measured is ke
 far as possible. Two results of one experiment are compared here, too.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, fields, replace
 from datetime import UTC, datetime
-from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import msgspec
-
 from loadtests.experiments import OF_FILES, experiment, tool_results
 from loadtests.generation.run import Say
 from loadtests.lab import response_times
-from loadtests.lab.content import Cell, Metric, Report, Section, Table, capital, shown, summary
+from loadtests.lab.content import Report, Section, Table, capital, summary
 from loadtests.lab.experiment import Experiment, Options, Run
 from loadtests.lab.generator_check import generator_section
 from loadtests.lab.repeated import judged_runs, most_common_reason
-from loadtests.lab.report.page import plain_page, report_page
+from loadtests.lab.report.page import report_page
 from loadtests.lab.results import (
     MANIFEST,
     NO,
     REPORT,
-    SUMMARY,
     NothingCounts,
     Results,
     ResultsError,
@@ -46,7 +42,6 @@ NO_LOAD = (
 
 _FIELDS = ("experiment", "mode", "scale", "seed", "quick", "state")  # of every manifest
 _PACKAGES = ("Flask", "gunicorn", "gevent", "locust", "matplotlib", "msgspec", "zstandard")
-_metrics_from: Callable[[object], list[Metric]] = partial(msgspec.convert, type=list[Metric])
 
 
 def run(experiment: Experiment, options: Options, folder: Path, say: Say) -> Report | None:
@@ -295,61 +290,3 @@ def _cell(text: str) -> str | float | None:
         return int(text) if text.isdecimal() else float(text)
     except ValueError:
         return text
-
-
-# --- comparing two results -----------------------------------------------------------------------
-
-
-def comparison_page(before: Results, after: Results) -> str:
-    """Return a page with the results of both side by side.
-
-    Times that were divided by different K are left out. Raises ResultsError if the results are of
-    different experiments, or have nothing in common.
-    """
-    compared, other = experiment_of(before), experiment_of(after)
-    if compared.name != other.name:
-        both = f"{compared.name} in the first and {other.name} in the second"
-        raise ResultsError(f"cannot compare: experiment is {both}")
-    first, second = (results.manifest()["scale"] for results in (before, after))
-    note = ""
-    if first != second:
-        note = f" K is {first} in the first and {second} in the second, so times are left out."
-    old, new = (
-        {metric.name: metric for metric in _metrics(results) if first == second or not metric.unit}
-        for results in (before, after)
-    )
-    if not old.keys() & new.keys():
-        raise ResultsError(f"cannot compare: no result in common.{note}")
-    rows = [_compared(old.get(name), new.get(name)) for name in dict.fromkeys((*old, *new))]
-    columns = ("Result", "Unit", "Before", "After", "After / before")
-    note = f"In brackets are 95 % confidence intervals; a dash is a result that is not there.{note}"
-    table = Table("Before and after", columns, rows, note)
-    title = f"{compared.title}: two runs compared"
-    which = f"Before: {_named(before)}. After: {_named(after)}."
-    return plain_page(title, [compared.about, which], [Section("Results", parts=[table])])
-
-
-def _metrics(results: Results) -> list[Metric]:
-    """Return the metrics that `analyse` wrote. Raises ResultsError for those of a stranger."""
-    try:
-        return _metrics_from(results.summary().get("metrics"))
-    except msgspec.ValidationError as problem:
-        raise ResultsError(f"{results.folder / SUMMARY} is not of this lab: {problem}") from None
-
-
-def _named(results: Results) -> str:
-    """Return the name of the folder, and what a reader of its numbers must know."""
-    manifest = results.manifest()
-    return ", ".join([results.folder.resolve().name, *filter(manifest.get, ("quick", "shared"))])
-
-
-def _compared(before: Metric | None, after: Metric | None) -> Sequence[Cell]:
-    known = [metric for metric in (before, after) if metric]
-    values = (_with_interval(m) if m else None for m in (before, after))
-    ratio = after.value / before.value if before and after and before.value else None
-    return known[0].name, known[0].unit, *values, ratio
-
-
-def _with_interval(metric: Metric) -> str:
-    ends = "" if metric.low is None else f" ({shown(metric.low)} to {shown(metric.high)})"
-    return shown(metric.value) + ends

@@ -1,6 +1,6 @@
 """Defines the parts of a report, and writes numbers as text.
 
-`page` turns them into HTML, `summary` into figures for `compare`. A cell of a table is text, a
+`page` turns them into HTML, `summary` into JSON. A cell of a table is text, a
 number, a mean with its interval, or None (shown as –). A number is shown with three significant
 digits unless its table says otherwise, and half the width of an interval with two.
 """
@@ -70,7 +70,7 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """Holds a result for comparisons of runs. low, high: its 95 % interval, if known."""
+    """Holds a result for programs. low, high: its 95 % interval, if known."""
 
     name: str  # never changes, for example `response_time_mean[0.85]`
     value: float

@@ -25,22 +25,6 @@ def report_page(
     """
     conclusion = report.conclusion or next(iter(report.findings), "")
     parts = chain.from_iterable(section.parts for section in report.sections)
-    return plain_page(
-        experiment.title,
-        [],
-        [*report.sections, *more],
-        experiment=experiment,
-        manifest=manifest,
-        conclusion=conclusion,
-        findings=[words for words in dict.fromkeys(report.findings) if words != conclusion],
-        first_figure=next((part for part in parts if isinstance(part, Figure)), None),
-    )
-
-
-def plain_page(
-    title: str, lead: Sequence[str], sections: Sequence[Section], **of_a_run: object
-) -> str:
-    """Return a page such as a comparison. of_a_run: what a page about a run has besides."""
     environment = Environment(
         loader=FileSystemLoader(_HERE),
         autoescape=True,
@@ -50,10 +34,12 @@ def plain_page(
     )
     environment.filters |= {"shown": shown, "together": together, "is_number": _is_number_column}
     return environment.get_template("page.html").render(
-        of_a_run,
-        title=title,
-        lead=lead,
-        sections=sections,
+        experiment=experiment,
+        manifest=manifest,
+        conclusion=conclusion,
+        findings=[words for words in dict.fromkeys(report.findings) if words != conclusion],
+        first_figure=next((part for part in parts if isinstance(part, Figure)), None),
+        sections=[*report.sections, *more],
         css=(_HERE / "page.css").read_text(encoding="utf-8"),
         folded_rows=FOLDED_ROWS,
         long_words=LONG_WORDS,

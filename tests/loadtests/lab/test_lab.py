@@ -31,7 +31,7 @@ from loadtests.lab.content import (
 )
 from loadtests.lab.experiment import Experiment, Options, Run
 from loadtests.lab.report.drawing import Axis, Series, drawn
-from loadtests.lab.report.page import FOLDED_ROWS, plain_page, report_page
+from loadtests.lab.report.page import FOLDED_ROWS, report_page
 from loadtests.lab.results import NothingCounts, Results, ResultsError
 from loadtests.machine_samples import Sample
 from loadtests.models.estimates import Interval
@@ -318,12 +318,11 @@ class TestCommand:
     def ask(self, *arguments: object) -> Result:
         return CliRunner().invoke(command.main, [str(argument) for argument in arguments])
 
-    def test_writes_reports_and_comparisons(self, tmp_path: Path) -> None:
+    def test_writes_reports_again(self, tmp_path: Path) -> None:
         folder = done(tmp_path / "one").folder
         (folder / "report.html").unlink()
         assert self.ask("analyse", folder).exit_code == 0
         assert (folder / "report.html").exists()
-        assert self.ask("compare", folder, folder, "--out", tmp_path / "c.html").exit_code == 0
 
     @pytest.mark.parametrize("option", ["--workers 2", "--calibration one.csv", "--out ."])
     def test_says_which_options_only_files_have(
@@ -501,11 +500,16 @@ class TestFailing:
             assert (tmp_path / name).exists() == (name == "all")
 
 
+def page_of(*sections: Section) -> str:
+    manifest = {"mode": "real", "scale": None, "state": "complete", "quick": False}
+    return report_page(EXPERIMENT, manifest, Report([], sections), [])
+
+
 class TestFolding:
     def test_a_table_of_many_rows_is_opened_by_who_wants_it(self) -> None:
         def page(rows: int) -> str:
             table = Table("Squares", ("x",), [[row] for row in range(rows)])
-            return plain_page("t", [], [Section("s", parts=[table])])
+            return page_of(Section("s", parts=[table]))
 
         assert "<details>" not in page(FOLDED_ROWS)
         assert f"Squares ({FOLDED_ROWS + 1} rows)</summary>" in page(FOLDED_ROWS + 1)
@@ -514,7 +518,7 @@ class TestFolding:
 def test_a_section_of_nothing_but_the_first_figure_has_no_heading_of_its_own() -> None:
     first = Figure("f", "<svg></svg>", "It is drawn.", Table("Numbers", ("x",), ()))
     sections = [Section("Alone", parts=[first]), Section("With words", ["Words."], [first])]
-    page = plain_page("t", [], sections, first_figure=first)
+    page = page_of(*sections)
     assert page.count("<figure>") == 1
     assert ("Alone" in page, "With words" in page) == (False, True)
 
@@ -522,7 +526,7 @@ def test_a_section_of_nothing_but_the_first_figure_has_no_heading_of_its_own() -
 def test_a_figure_without_a_measurement_has_no_table_of_headings_alone() -> None:
     def page(*rows: list[float]) -> str:
         figure = Figure("f", "<svg></svg>", "It is drawn.", Table("Numbers", ("x",), rows))
-        return plain_page("t", [], [Section("s", parts=[figure])])
+        return page_of(Section("s", parts=[figure]))
 
     assert "The numbers" not in page()
     assert "The numbers" in page([1.0])
