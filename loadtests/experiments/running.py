@@ -157,8 +157,8 @@ def _analysed(results: Results, say: Say) -> Report | None:
     except Exception as problem:
         if results.manifest()["state"] == "complete":
             raise
-        why = str(problem) if isinstance(problem, ResultsError) else repr(problem)
-        say(f"too little was measured for a report: {why}")
+        why = str(problem) if isinstance(problem, (ResultsError, OSError)) else repr(problem)
+        say(f"no report was made: {why}")
         return None
     for finding in report.findings:
         say(f"- {finding}")

@@ -111,7 +111,8 @@ class Results:
         try:
             content: dict[str, Any] = json.loads((self.folder / name).read_text(encoding="utf-8"))
         except (FileNotFoundError, NotADirectoryError):
-            raise ResultsError(f"{self.folder} is not a folder of results: no {name}") from None
+            why = f"no {name}; name the folder of a single result"
+            raise ResultsError(f"{self.folder} is not a folder of results: {why}") from None
         except ValueError as problem:
             raise ResultsError(f"{self.folder / name} is not JSON: {problem}") from problem
         if not isinstance(content, dict):

@@ -263,6 +263,7 @@ def read_locust(path: Path) -> list[ToolRun]:
             "together tell times and numbers of users"
         )
     total = _aggregated(stats)[-1]
+    require_requests(count := int(total["Request Count"]))  # else its times are N/A
     users = Counter(int(float(row["User Count"])) for row in _aggregated(history))
     del users[0]
     (most,) = users.most_common(1) or [(0, 0)]
@@ -271,7 +272,7 @@ def read_locust(path: Path) -> list[ToolRun]:
     shares = [name for name in total if re.fullmatch(r"[\d.]+%", name)]
     quantiles = {float(name[:-1]) / 100: float(total[name]) * MS for name in shares}
     quantiles[0.0] = float(total["Min Response Time"]) * MS
-    count, mean_s = int(total["Request Count"]), float(total["Average Response Time"]) * MS
+    mean_s = float(total["Average Response Time"]) * MS
     duration_s = count / (float(total["Requests/s"]) or inf)
     times = _times(count, int(total["Failure Count"]), duration_s, mean_s, quantiles)
     # A single user may send all arrivals of an open run, as that of open_workload.py does.

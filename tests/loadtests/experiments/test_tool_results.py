@@ -128,6 +128,12 @@ def test_workers_are_as_many_as_is_said(tmp_path: Path) -> None:
     )
 
 
+def test_short_runs_decide_nothing_and_longer_ones_are_asked_for(tmp_path: Path) -> None:
+    (finding,) = reported(tmp_path / "one", files(tmp_path, [oha_csv], count=60)).findings
+    assert "is not decided" in finding
+    assert "of one customer: 6; longer runs, of one customer too, narrow the interval)" in finding
+
+
 def test_too_few_runs_decide_nothing_and_say_what_is_missing(tmp_path: Path) -> None:
     report = reported(tmp_path / "one", files(tmp_path, [oha_csv], runs=2, calibrations=1))
     assert "is not decided" in report.findings[0]

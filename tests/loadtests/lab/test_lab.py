@@ -145,11 +145,11 @@ class TestRunning:
                 message = self.failing(tmp_path / name, wrong, can_resume=True, host=host)
                 assert message == "answered 500"
 
-    def test_says_that_too_little_was_measured_for_a_report(self, tmp_path: Path) -> None:
+    def test_says_why_no_report_was_made(self, tmp_path: Path) -> None:
         messages: list[str] = []
         with pytest.raises(KeyboardInterrupt):
             run(EXPERIMENT, Options(reps=0), tmp_path / "one", messages.append)
-        assert any("too little was measured" in line for line in messages)
+        assert any("no report was made: " in line for line in messages)
 
     def test_goes_on_only_where_the_experiment_can(self, tmp_path: Path) -> None:
         results = done(tmp_path / "one")

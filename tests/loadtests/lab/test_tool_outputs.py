@@ -183,6 +183,7 @@ def test_locusts_two_files_are_one_run(tmp_path: Path) -> None:
         (r",10\.0,", ",0.0,", "has 100 requests in 0 s, which cannot be"),
         ("Aggregated,100,1,", "Aggregated,100,100,", "has no request that succeeded"),
         ("Aggregated", "Total", "has no row Aggregated"),
+        (r"100,1,(.*),20,45,50", r"0,0,\1,N/A,N/A,N/A", "has too few requests, 0"),
         ("(5[0-4]),4,", r"\1,5,", "a number of users that changed most of the time"),
         (",4,,", ",0,,", "a number of users that changed most of the time"),
     ],
