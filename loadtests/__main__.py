@@ -245,7 +245,7 @@ def analyse(
         report = running.analyse(Results(folder), fail_if or None)
         if files and folder == folders[-1]:
             click.echo("\n".join(report.findings), err=True)
-        if broken := running.broken_thresholds(Results(folder), fail_if):
+        if broken := running.broken_thresholds(Results(folder), fail_if or None):
             failures.append(f"{folder.name}: {broken}")
         click.echo(folder / REPORT)
     if failures:

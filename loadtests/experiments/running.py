@@ -202,8 +202,7 @@ def analyse(results: Results, fail_if: Sequence[str] | None = None) -> Report:
     runs, groups = judged_runs(results), _groups(results)
     rejected = sum(run.get("accepted") == NO for run in runs)
     report = _made(experiment, results, len(runs), rejected)
-    thresholds = manifest.get("fail_if", ()) if fail_if is None else fail_if
-    failures = report.failure.rstrip("."), (broken := broken_thresholds(results, thresholds))
+    failures = report.failure.rstrip("."), (broken := broken_thresholds(results, fail_if))
     metrics = [*report.metrics, *response_times.metrics(groups)]
     report = replace(report, metrics=metrics, failure="; ".join(filter(None, failures)))
     if broken:
@@ -248,8 +247,12 @@ def _runs_section(runs: Sequence[Mapping[str, str]], rejected: int) -> Section:
     return Section("Runs", [words], [Table("All runs", list(runs[0]), rows, is_folded=True)])
 
 
-def broken_thresholds(results: Results, thresholds: Sequence[str]) -> str:
-    """Describe which thresholds are true of a load, or cannot be judged; "" if none is."""
+def broken_thresholds(results: Results, fail_if: Sequence[str] | None) -> str:
+    """Describe which thresholds are true of a load, or cannot be judged; "" if none is.
+
+    fail_if: as of `analyse`.
+    """
+    thresholds = results.manifest().get("fail_if", ()) if fail_if is None else fail_if
     if not thresholds:
         return ""
     groups = [group for group in _groups(results, with_failed=True) if group.is_load]

@@ -476,6 +476,9 @@ class TestFailing:
         for limit, status in (("p99 > 1 s", 0), ("p99 > 1 ms", 1)):
             words = ["analyse", str(folder), "--fail-if", limit]
             assert CliRunner().invoke(command.main, words).exit_code == status
+            results = Results(folder)
+            results.write_manifest(results.manifest() | {"fail_if": [limit]})  # as of `run`
+            assert CliRunner().invoke(command.main, words[:2]).exit_code == status
 
     def make_runs_open(self, folder: Path) -> None:
         table = (folder / "runs.csv").read_text(encoding="utf-8").splitlines()
