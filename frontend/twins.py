@@ -9,7 +9,7 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-FORMULA_STARTS = tuple("=+-@＝＋－＠\t\r")
+FORMULA_STARTS = tuple("=+-@＝＋－＠")
 JSON_ALONE, BOTH = ("json",), ("json", "csv")
 
 

@@ -218,6 +218,8 @@ def test_an_export_that_the_client_has_is_not_made_again(
         for height in heights:
             first = export(client, format=form, **height)
             etag = first.headers["ETag"]
+            kept = "public, max-age=600" if height else "no-cache"
+            assert first.headers["Cache-Control"] == kept
             assert etag not in known.values()
             known[form, len(height)] = etag
             again = export(client, {"If-None-Match": etag}, format=form, **height)

@@ -13,6 +13,8 @@ from backend.api.routes import Lane
 from backend.base.files import LOCK_PATIENCE_S
 from backend.base.settings import Settings
 from backend.chain.flight import MOST_ERRORS
+from backend.cluster.engine import VERSION
+from backend.cluster.engine_watch import STANDS_STILL_S, STUCK_S
 from backend.ledger.known_flights import MOST_SHOWN
 from backend.questions.values import MOST_DAYS, MOST_DAYS_OF_ALL, MOST_DEPARTURES
 from backend.service.web_server import LONG_NICENESS, MOST_QUESTIONS, lanes_of
@@ -64,6 +66,11 @@ PROMISES = {
     ],
     "explanation/trust.md": [
         f"need more than {SHARE_OF_SCRUB:.0%} of".replace("%", " %"),
+    ],
+    "explanation/cluster.md": [
+        f"CometBFT](https://docs.cometbft.com/v0.38/) {VERSION}, a consensus engine",
+        f"No block is decided for {STUCK_S:g} s",
+        f"**An engine that stands still** for {STANDS_STILL_S:g} s",
     ],
     "how-to/browser.md": [
         f"fewer than {FEW_ARRIVALS} arrivals are marked",

@@ -69,7 +69,8 @@ def test_every_unknown_value_has_its_warning(client: FlaskClient) -> None:
 def test_known_values_without_flights_have_none(client: FlaskClient, world: World) -> None:
     flight = world.transactions[0]
     asked = {**ROUTE, "ORIGIN_CITY_NAME": flight["ORIGIN_CITY_NAME"],
-        "DEST_CITY_NAME": flight["ORIGIN_CITY_NAME"]}  # fmt: skip
+        "DEST_CITY_NAME": flight["ORIGIN_CITY_NAME"],
+        "INITIAL_DATE": EARLIER["INITIAL_DATE"]}  # fmt: skip
     answer = good(client.get(f"/flight_counter?{urlencode(asked)}"))
     assert answer["count"] == 0
     assert "warnings" not in answer

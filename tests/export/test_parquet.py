@@ -254,7 +254,11 @@ def test_an_interrupted_export_looks_whole_nowhere_and_is_completed(
         export(chain, folder, silent)
     with pytest.raises(ExportRefused, match="no flights yet: a run was interrupted, or still"):
         check(chain, folder, silent)
+    left = folder / "flights/YEAR=2013/MONTH=7/flights-000000000999.parquet"  # of fewer blocks
+    left.parent.mkdir(parents=True)
+    left.write_bytes(b"PAR1")
     export(chain, folder, silent)
+    assert not left.exists()
     earlier = files_in(folder)
     add(chain, 300)
     kept = tmp_path / "kept"

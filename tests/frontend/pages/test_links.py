@@ -59,9 +59,14 @@ def numbered_links(page: str) -> Iterator[tuple[str, str]]:
                 yield html.unescape(address[1]), text_of(cells[column])
 
 
-def shows(page: str, count: str) -> bool:
-    """Whether a number of flights is among the figures of a page, or what it is about."""
+def shows(page: str, count: str, anchor: str = "") -> bool:
+    """Whether a number of flights is among the figures of a page, or what it is about.
+
+    anchor: "arrivals" for those of flights that come to an airport.
+    """
     content = page.partition("<main")[2].partition("</main>")[0]
+    departures, _, arrivals = content.partition('id="arrivals"')
+    content = arrivals if anchor else departures
     figures = re.findall(r"<dt>(?:Flights|Scheduled)</dt><dd>(.*?)</dd>", content)
     figures += re.findall(r'<th scope="row">Flights</th><td class="n">([\d,]+)</td>', content)
     figures += re.findall(r'<p class="figure-large">([\d,]+)</p>', content)
@@ -82,7 +87,8 @@ def test_a_link_leads_to_its_number_and_commands_to_the_table(
     links = list(dict.fromkeys(numbered_links(answer.text)))
     assert bool(links) == (address not in WITHOUT_LINKS)
     for leads_to, count in sample(links):
-        assert shows(pages.get(leads_to).text, count), leads_to
+        path, _, anchor = leads_to.partition("#")
+        assert shows(pages.get(path).text, count, anchor), leads_to
     require_commands(pages, html.unescape(answer.text))
 
 

@@ -156,6 +156,14 @@ def test_a_share_of_none_or_of_all_is_not_known_exactly(on_time: int) -> None:
     assert "perhaps only chance: the difference is between −1.3 and 1.3 points" in comparison.better
 
 
+def test_a_difference_that_pages_write_as_nothing_is_perhaps_only_chance() -> None:
+    comparison = verdict([of_days("A", [(10, 9)] * 20), of_days("B", [(10, 8)] * 20)], SHARE)
+    assert comparison
+    vars(comparison)["interval"] = (0.0004, 0.05)
+    assert comparison.better.startswith("Neither is clearly better: A's share")
+    assert "perhaps only chance: the difference is between 0.0 and 5.0 points" in comparison.better
+
+
 @pytest.mark.parametrize("counts", [[(50, 40)] * 9, [(4, 3)] * 20])
 def test_few_days_or_flights_cannot_be_told_from_chance(counts: list[tuple[int, int]]) -> None:
     comparison = verdict([of_days("A", counts), LEAST_CANCELLED], SHARE)

@@ -91,6 +91,7 @@ def test_reasons_name_value_unit_and_limit() -> None:
     assert "foreign_cpu 25 % of a core, limit 10: other programs" in verdict.reasons
     short = judge(replace(QUIET, scheduled=QUIET.requests + 1234))
     assert short.reasons.startswith("missed_arrivals 1,234 arrivals, limit 0: ")
+    assert not judge(replace(QUIET, scheduled=QUIET.requests - 1)).accepted
 
 
 def test_what_was_not_measured_is_passed_over_and_that_is_shown() -> None:
