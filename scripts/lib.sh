@@ -44,7 +44,7 @@ make_venv() {
   touch "$VENV/made-by-flightchain"
   if ! "$PYTHON" -m venv "$VENV"; then
     rm -rf "$VENV" # an incomplete one would be used the next time
-    fail "cannot make $VENV, as said above; on Debian: apt install python3-venv; on a disk without symbolic links, such as FAT: let VENV name a folder elsewhere"
+    fail "cannot make $VENV, as said above; on Debian: sudo apt install python3-venv; on a disk without symbolic links, such as FAT: let VENV name a folder elsewhere"
   fi
 }
 

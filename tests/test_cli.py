@@ -368,14 +368,19 @@ def test_standard_input_is_read_in_a_folder_that_this_user_may_not_see(
         assert refusal(done).startswith("error: file 'standard input': is empty")
 
 
-@each_of(("mode", "command"), [(0o555, "import --generate 1"), (0, "tip")])
-def test_a_folder_that_this_user_may_not_use_is_named(mode: int, command: str) -> None:
+@each_of(
+    ("mode", "command", "mounted"),
+    [(0o555, "import --generate 1", "is the disk mounted? If it is, "), (0, "tip", "")],
+)
+def test_a_folder_that_this_user_may_not_use_is_named(
+    mode: int, command: str, mounted: str
+) -> None:
     with folder_of_nobody() as root:
         barred = root / "barred"
         barred.mkdir(mode=mode)
         with as_nobody():
             message = refusal(call(barred / "chain", *command.split()))
-        assert f" may not use the folder {barred}; allow it, or use another folder" in message
+        assert f" may not use the folder {barred}; {mounted}allow it, or use another" in message
 
 
 def test_a_backup_of_another_user_is_said_to_be_one() -> None:
@@ -411,7 +416,7 @@ def test_what_could_not_be_shown_is_not_kept_or_it_is_said_where_it_can_be_seen(
     make_chain(tmp_path, [])
     assert call(tmp_path, "mine", "--once").returncode == 0
     cases = {
-        "tip": "",
+        "tip": "; free some space on its disk",
         "token add me": "; no token was created",
         "log rotate-key": f"; `{COMMAND} log key` shows the new key",
     }

@@ -457,15 +457,16 @@ def test_a_disk_that_is_not_mounted_is_noticed_however_it_is_written(
         mountpoint() {{ false; }}
     """
     named = folder.format(tmp_path)
-    done = ran_alone(stand_ins, f"require_disk {named}")
-    assert done.returncode == 1
-    assert done.stderr == f"nothing is mounted at {written}; mount the disk of {named}\n"
+    for otherwise, said in (("", ""), ("'end it'", ", or end it")):
+        done = ran_alone(stand_ins, f"require_disk {named} {otherwise}")
+        assert done.returncode == 1
+        assert done.stderr == f"nothing is mounted at {written}; mount the disk of {named}{said}\n"
 
 
 UNUSABLE = [
     ("touch -c", "the disk of {0}/chain is mounted read-only;"),
     ("runuser -u flightchain -- test -x", "may not enter {0};"),
-    ("runuser -u flightchain -- test -w", "may not write in {0}/chain;"),
+    ("runuser -u flightchain -- test -w", "sudo chown -R flightchain: {0}/chain\n"),
     ("runuser -u flightchain -- ln", "the disk of {0}/chain has no symbolic links"),
 ]
 

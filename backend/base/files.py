@@ -24,7 +24,11 @@ LOCK_MODE = 0o600
 LOCK_PATIENCE_S = 5.0
 PIECE_BYTES = 2**20  # that are written again together
 MOMENT_S = 0.5  # how long who does not wait for a lock tries to get it
-REMEDIES = {errno.EROFS: "mount its disk for writing", errno.ENOSPC: "free some space on its disk"}
+REMEDIES = {
+    errno.EROFS: "mount its disk for writing",
+    errno.ENOSPC: "free some space on its disk",
+    errno.EIO: "check that its disk is plugged in and sound",
+}
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.00005, 0.01
 
 
@@ -32,21 +36,22 @@ FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.00005, 0.01
 def refusals(what: str, path: Path | str, remedy: str = "") -> Iterator[None]:
     """Raise WriteFailed, "cannot WHAT PATH: …", for what the system refuses inside.
 
-    remedy: what to do about errors that have no remedy of their own.
+    remedy: as in `reason_of`.
     """
     try:
         yield
     except OSError as error:
-        remedy = REMEDIES.get(error.errno or 0, remedy)
         raise WriteFailed(f"cannot {what} {reason_of(error, path, remedy)}") from error
 
 
 def reason_of(error: Exception, path: Path | str, remedy: str = "") -> str:
     """Say why a file cannot be used, "PATH: reason; remedy".
 
-    remedy: for any error but that this user may not use the file, which is not lost then.
+    remedy: for any error but of a disk, or of a user who may not use the file: it is not lost then.
     """
-    if isinstance(error, PermissionError) and not (remedy and error.errno == errno.EPERM):
+    number = error.errno if isinstance(error, OSError) else None
+    remedy = REMEDIES.get(number or 0, remedy)
+    if isinstance(error, PermissionError) and not (remedy and number == errno.EPERM):
         remedy = access_remedy(Path(path))
     reason = (error.strerror if isinstance(error, OSError) else "") or error
     return f"{path}: {reason}{remedy and f'; {remedy}'}"
@@ -62,7 +67,11 @@ def access_remedy(path: Path) -> str:
         status = path.stat()
     except OSError:
         folder = next(filter(os.path.isdir, path.absolute().parents))  # below a closed one, none is
-        return f"user {user} may not use the folder {folder}; allow it, or use another folder"
+        is_seen = os.access(folder, os.X_OK, effective_ids=True)  # so the path is not there
+        mounted = "is the disk mounted? If it is, " if is_seen else ""
+        return (
+            f"user {user} may not use the folder {folder}; {mounted}allow it, or use another folder"
+        )
     bits, all_in = ("u+rwx", "-R ") if stat.S_ISDIR(status.st_mode) else ("u+rw", "")
     if status.st_uid == os.geteuid():
         return f"user {user} may not use it; run `sudo chmod {bits} {quote(str(path))}`"

@@ -195,7 +195,10 @@ def missing_chain(folder: Path) -> str:
             f"{blocks / layout.TABLE_NAME} is missing or empty, so that no block is found; restart "
             "the service: the miner makes it again from the block files"
         )
-    return f"{blocks} is missing or empty; let FLIGHTCHAIN_DIR name a ledger, or import flights"
+    return (
+        f"{blocks} is missing or empty; is the disk mounted? If it is, let FLIGHTCHAIN_DIR name a "
+        "ledger, or import flights"
+    )
 
 
 def short_block_files(folder: Path, store: BlockStore) -> list[str]:

@@ -33,7 +33,7 @@ def test_a_failed_sync_of_the_folder_leaks_no_descriptor(
 ) -> None:
     before = descriptors_of()
     monkeypatch.setattr(os, "fsync", refusing(errno.EIO))
-    with pytest.raises(WriteFailed, match=r"cannot sync .*: Input/output error"):
+    with pytest.raises(WriteFailed, match=r"cannot sync .*: Input/output error; check that its"):
         files.open_for_writing(tmp_path / "blocks-0000000000.dat")
     assert descriptors_of().items() <= before.items()  # others' garbage may be closed meanwhile
 
