@@ -66,6 +66,7 @@ CANNOT_BE_RUN = {
     "timedatectl": "needs systemd",
     "curl -s http://127.0.0.1:8000/health/ready": "stands among commands for other machines",
     "0 * * * *": "is a line for cron",
+    "0 5 * * 1": "is a line for cron",
 }
 """How a command of a page begins that no test can run, and why."""
 
