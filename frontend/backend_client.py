@@ -1,7 +1,8 @@
 """Asks the backend over HTTP. The only module that knows how.
 
 Connections are kept alive, one for each thread. A question is asked once more if a kept connection
-turns out to be closed. A post that adds flights carries an Idempotency-Key, so that it may be, too.
+turns out to be closed, but not if the answer takes too long. A post that adds flights carries an
+Idempotency-Key, so that it may be, too.
 
 In a cluster there may be several backends. Flights are added by the first alone, because no other
 knows its Idempotency-Keys. Questions are spread page by page, so that the answers on a page are of
@@ -19,9 +20,7 @@ from urllib.parse import quote
 
 import msgspec
 import requests
-from requests.adapters import HTTPAdapter
 from urllib3.exceptions import HTTPError
-from urllib3.util.retry import Retry
 
 from frontend.bodies import ANY_FILE
 from frontend.errors import BackendAway, Refused
@@ -212,11 +211,10 @@ class Backend:
         return sorted(urls, key=lambda url: self._away_until_s.get(url, 0.0) > now_s)
 
     def _answer(self, url: str, method: str, path: str, **how: Any) -> requests.Response:
+        how |= {"timeout": (CONNECT_S, ANSWER_S), "allow_redirects": False}
         started = time.perf_counter()
         try:
-            answer = self._session().request(
-                method, url + path, timeout=(CONNECT_S, ANSWER_S), allow_redirects=False, **how
-            )
+            answer = self._ask(method, url + path, **how)
         except requests.Timeout as error:
             raise BackendAway(url, f"no answer within {ANSWER_S:g} s") from error
         except requests.RequestException as error:
@@ -228,15 +226,20 @@ class Backend:
         with answer:
             raise _refused(answer)
 
+    def _ask(self, method: str, address: str, **how: Any) -> requests.Response:
+        try:
+            return self._session().request(method, address, **how)
+        except requests.Timeout:
+            raise
+        except requests.ConnectionError:
+            return self._session().request(method, address, **how)
+
     def _session(self) -> requests.Session:
         session = self._local.session
         if session is None:
             session = self._local.session = requests.Session()
             session.trust_env = False  # so that no proxy comes in between, whatever the environment
             session.headers["Accept-Encoding"] = "identity"  # compressing takes longer than sending
-            again = Retry(1, status=0, allowed_methods={"GET", "POST"}, raise_on_status=False)
-            for url in self.urls:
-                session.mount(url, HTTPAdapter(max_retries=again))
         return session
 
 

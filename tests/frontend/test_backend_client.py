@@ -1,11 +1,13 @@
 """Asking the backend: what is no answer of it, is said; with several, the next one is asked."""
 
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from http import HTTPStatus
 
 import pytest
 
+from frontend import backend_client
 from frontend.backend_client import Backend
 from frontend.errors import BackendAway, Refused
 from tests.api.processes import free_port
@@ -23,6 +25,20 @@ def test_what_is_no_object_is_no_answer_of_a_backend(answer: object) -> None:
         pytest.raises(BackendAway, match="is not JSON"),
     ):
         Backend(url).get("/tip")
+
+
+def test_what_takes_too_long_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def slow(path: str, parameters: object) -> dict[str, int]:
+        asked.append(path)
+        time.sleep(0.3)
+        return {}
+
+    monkeypatch.setattr(backend_client, "ANSWER_S", 0.1)
+    with answering(slow) as url, pytest.raises(BackendAway, match=r"no answer within 0\.1 s"):
+        Backend(url).get("/tip")
+    assert asked == ["/tip"]
 
 
 # --- several -------------------------------------------------------------------------------------
