@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from flask.testing import FlaskClient
 from werkzeug.datastructures import Headers
+from werkzeug.test import create_environ
 
 from frontend.app import HEADERS, create_app
 from frontend.request_guard import is_from_own_page
@@ -49,6 +50,12 @@ def test_a_token_in_the_address_is_refused(lonely_pages: FlaskClient, path: str)
     assert response.status_code == 400
     assert "Authorization: Bearer" in response.text
     assert SECRET not in f"{response.text}{response.headers}"
+
+
+def test_whoever_logs_a_refused_request_finds_no_token(lonely_pages: FlaskClient) -> None:
+    environ = create_environ("/", query_string=f"token={SECRET}")
+    lonely_pages.application(environ, lambda *_: print)
+    assert SECRET not in environ["QUERY_STRING"] + environ["RAW_URI"]
 
 
 @pytest.mark.parametrize("coding", ["gzip", "deflate", "br", "identity, gzip", "unknown"])
