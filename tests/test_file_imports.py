@@ -338,6 +338,23 @@ def test_files_that_nobody_has_touched_for_a_day_are_removed(tmp_path: Path) -> 
     assert not left.exists()
 
 
+def test_whoever_sends_many_files_has_the_folder_looked_through_once_for_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imports = FileImports(settings_for(tmp_path, min_free_bytes=0))
+    for name in "abc":
+        imports.begin(name, 1)
+    looks, glob = list[str](), Path.glob
+
+    def look(folder: Path, pattern: str) -> Iterator[Path]:
+        looks.append(pattern)
+        return glob(folder, pattern)
+
+    monkeypatch.setattr(Path, "glob", look)
+    imports.begin("d", 1)
+    assert looks == ["import-*"]
+
+
 def test_a_file_is_kept_for_a_day_when_the_clock_has_leapt(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -279,12 +279,15 @@ class FileImports:
             self._booted_at, self._keeps_until_s = booted_at, _uptime_s() + KEPT_S
         if _uptime_s() < self._keeps_until_s:
             return
+        families: dict[str, list[Path]] = {}
         for path in self.folder.glob("import-*"):
-            family = self.folder.glob(f"{path.name.partition('.')[0]}.*")
+            families.setdefault(path.name.partition(".")[0], []).append(path)
+        for family in families.values():
             with suppress(FileNotFoundError):  # another process has removed it
-                touched = max([path.stat().st_mtime, *(other.stat().st_mtime for other in family)])
-                if touched < time.time() - KEPT_S and not files.is_locked(path):
-                    files.remove(path)
+                touched = max(path.stat().st_mtime for path in family)
+                if touched < time.time() - KEPT_S and not any(map(files.is_locked, family)):
+                    for path in family:
+                        files.remove(path)
 
 
 def _uptime_s() -> float:
