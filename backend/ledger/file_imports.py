@@ -36,7 +36,7 @@ from backend.questions.answer_types import Answer, Count, Share, ref
 KEPT_S = 24 * 3600
 LEAP_S = 3600.0  # if the clock gains or loses more than this on the time since boot, it was set
 ID_BYTES = 16
-MOST_NAME_CHARACTERS = 200
+MOST_NAME_CHARACTERS = 255  # no system takes a longer name
 AT_WORK = {"checking", "adding"}
 BUSY = "another file is being checked or added; wait until it is done"
 
