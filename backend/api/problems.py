@@ -25,6 +25,7 @@ from backend.base.errors import (
     KeyReused,
     NotAllowed,
     NotFound,
+    PlacesTaken,
     TryLater,
     WriteFailed,
     WriterBusy,
@@ -106,7 +107,7 @@ def _ours(error: FlightchainError, request_id: str | None) -> Response:
     status = next(status for kind, status in STATUS if isinstance(error, kind))
     if isinstance(error, BadBody):
         status = error.status
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR and not isinstance(error, PlacesTaken):
         _log.error("%s (request %s)", error, request_id)
     pairs: list[Pair] = []
     if status == HTTPStatus.SERVICE_UNAVAILABLE:

@@ -23,7 +23,7 @@ from flask import Response
 from backend.api.conditions import NO_STORE
 from backend.api.encodings import compressed, compressed_pieces, encoding_for
 from backend.api.observing import REQUEST_ID
-from backend.base.errors import FlightchainError, TryLater
+from backend.base.errors import FlightchainError, PlacesTaken
 from backend.serving.environs import Environ
 
 LEAST_STREAMED_BYTES = 64 * 1024
@@ -56,14 +56,14 @@ class Streams:
     ) -> Response:
         """Return the answer that consists of `lines`. filename: under which a browser saves it.
 
-        is_packed: it is compressed already. Raises TryLater while there are too many streams, and
-        any error of the first lines.
+        is_packed: it is compressed already. Raises PlacesTaken while there are too many streams,
+        and any error of the first lines.
         """
         encoding = "" if is_packed else encoding_for(environ)
         if environ["REQUEST_METHOD"] == "HEAD":
             return _response(iter(()), encoding, content_type, filename)
         if not self._places.acquire(blocking=False):
-            raise TryLater("other exports are running; try again", RETRY_AFTER_S)
+            raise PlacesTaken("other exports are running; try again", RETRY_AFTER_S)
         try:
             body = _answer_body(environ, lines)
             response = _response(body, encoding, content_type, filename)

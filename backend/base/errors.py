@@ -11,6 +11,7 @@
     ├── NotAllowed              there is no token, or an unknown one (HTTP 401)
     ├── NotFound                nothing has that height, id or name (HTTP 404)
     ├── TryLater                push-back: full, starting, rebuilding (HTTP 503 with Retry-After)
+    │   └── PlacesTaken         … by other requests; a log says nothing of it
     ├── WriterBusy              another process holds the writer lock
     ├── WriteFailed             the disk refused; nothing more is written until a restart
     └── Damage                  stored bytes are not what they must be; writing stops
@@ -151,6 +152,10 @@ class TryLater(FlightchainError):
     def __init__(self, message: str, retry_after_s: int = 1) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
+
+
+class PlacesTaken(TryLater):
+    """Other requests take all places, which clients may cause as often as they like."""
 
 
 class WriterBusy(FlightchainError):
