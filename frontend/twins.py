@@ -9,7 +9,7 @@ from typing import Any
 
 from flask import Blueprint, Response
 
-FORMULA_STARTS = tuple("=+-@＝＋－＠")
+FORMULA_STARTS = tuple("=+-@＝＋－＠\t\r")  # the last two only in results of the lab
 JSON_ALONE, BOTH = ("json",), ("json", "csv")
 
 

@@ -126,6 +126,7 @@ NOT_OF_EXPORTS = {
         *(("/blocks", "hash", text) for text in ("", "0" * 7, "0" * 65, "g" * 64, "0x" + "0" * 62)),
         *(("/flights?FINAL_DATE=2015-12-31", "INITIAL_DATE", text) for text in NO_FIRST_DAYS),
         *((f"/flights?{urlencode(DAYS)}", name, text) for name, text in NOT_OF_EXPORTS.items()),
+        ("/departures?FL_DATE=2015-01-01", "hour", "24"),
     ],
 )
 def test_a_value_that_cannot_be_is_shown(

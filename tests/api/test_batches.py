@@ -314,6 +314,13 @@ def test_an_equal_flight_is_accepted_and_named(client: FlaskClient, settings: Se
     assert good(client.post("/transactions", json=GOOD), 202)["duplicate_of"] is None
 
 
+def test_the_first_hundred_equal_flights_are_listed(client: FlaskClient) -> None:
+    batch = as_ndjson(FLIGHTS[:101])
+    good(post(client, batch), 202)
+    for answer in (good(post(client, batch, "?dry_run=true")), good(post(client, batch), 202)):
+        assert (answer["duplicates"], len(answer["duplicate_of"])) == (101, 100)
+
+
 def test_a_key_gets_the_same_ids_again(client: FlaskClient, settings: Settings) -> None:
     key = {"Idempotency-Key": "first of May"}
     body = as_ndjson(FLIGHTS[:3])

@@ -15,7 +15,9 @@ from backend.base.settings import Settings
 from backend.chain.flight import MOST_ERRORS
 from backend.cluster.engine import VERSION
 from backend.cluster.engine_watch import STANDS_STILL_S, STUCK_S
+from backend.ledger.file_imports import KEPT_S
 from backend.ledger.known_flights import MOST_SHOWN
+from backend.mempool.idempotency_keys import KEPT_MS
 from backend.questions.values import MOST_DAYS, MOST_DAYS_OF_ALL, MOST_DEPARTURES
 from backend.service.web_server import LONG_NICENESS, MOST_QUESTIONS, lanes_of
 from backend.serving.client_bounds import MAX_RECEIVED_BYTES, MAX_UNSENT_BYTES, SHARE
@@ -42,7 +44,7 @@ from tests.api.processes import ROOT
 
 KB, MB = 1024, 2**20
 PER_S = f"{BYTES_PER_S // KB} KB"
-WORDS = {50: "half", 100: "first hundred", 600: "ten minutes", 60: "a minute"}
+WORDS = {50: "half", 100: "first hundred", 600: "ten minutes", 60: "a minute", 86400: "a day"}
 assert MAX_RECEIVED_BYTES == MAX_UNSENT_BYTES
 
 PROMISES = {
@@ -81,6 +83,8 @@ PROMISES = {
         f"has kept `mempool.lock` for {LOCK_PATIENCE_S:g} s",
         f"An import waits up to {WORDS[int(LONGEST_WAIT_S)]} for another import",
         f"list the {WORDS[MOST_SHOWN]}",
+        f"can be repeated for {WORDS[KEPT_MS // 1000]}",
+        f"shows what became of the file for {WORDS[KEPT_S]}",
     ],
     "how-to/witness.md": [
         f"takes longer than {WORDS[int(ALARM_WITHIN_S)]}",

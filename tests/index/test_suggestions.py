@@ -39,7 +39,8 @@ def test_the_start_comes_before_a_word_and_a_word_before_the_middle() -> None:
 
 
 def test_the_middle_of_one_word_does_not_hide_the_start_of_a_later_one() -> None:
-    assert offered("Cana an", "Canaan", q="an") == ["Cana an", "Canaan"]
+    names = ["Cana an", "Base 7an", "Canaan"]
+    assert offered(*names, q="an") == names
 
 
 @pytest.mark.parametrize(

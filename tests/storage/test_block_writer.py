@@ -1,5 +1,6 @@
 import errno
 import os
+from collections.abc import Callable
 from contextlib import closing
 from dataclasses import replace
 from itertools import pairwise
@@ -22,6 +23,7 @@ from backend.chain.merkle import frontier_of
 from backend.storage import block_writer
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import WRITER_LOCK_NAME, BlockWriter
+from backend.storage.layout import TABLE_NAME
 from tests.storage.chains import (
     A_FILE_EACH,
     NOTHING_PENDING,
@@ -34,6 +36,7 @@ from tests.storage.chains import (
     next_block,
     recovered,
     refusing,
+    table_path,
     writer_for,
     writing,
 )
@@ -245,6 +248,28 @@ def test_a_writer_that_alone_acquires_again_reads_nothing_anew(
             append_blocks(writer, [1])
             writer.release()
     assert audited(tmp_path).height == 2
+
+
+def test_what_nobody_has_synced_is_on_the_disk_before_the_table_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As when block files were copied into a folder that a process, which was killed, had made."""
+    make_chain(tmp_path, [1] * 2, block_file_bytes=A_FILE_EACH)
+    names = [name for name in contents(tmp_path) if name.startswith("blocks-")]
+    table_path(tmp_path).unlink()
+    synced: list[str] = []
+    for name in ("fsync", "fdatasync"):
+        real = getattr(os, name)
+
+        def sync(descriptor: int, real: Callable[[int], None] = real) -> None:
+            synced.append(Path(f"/proc/self/fd/{descriptor}").readlink().name)
+            real(descriptor)
+
+        monkeypatch.setattr(os, name, sync)
+    assert recovered(tmp_path)[0].height == 2
+    assert len(names) == 3
+    assert {*names} <= {*synced[: synced.index(f"{TABLE_NAME}.tmp")]}
+    assert tmp_path.name in synced
 
 
 def test_a_writer_notices_a_torn_block_that_another_left(tmp_path: Path) -> None:

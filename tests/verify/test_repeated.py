@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -14,6 +15,7 @@ from backend.cli.commands import verify as command
 from backend.index.index_file import index_path
 from backend.storage.layout import ENTRY_BYTES
 from backend.verify import repeated
+from backend.verify.audit import Verified, verify
 from backend.verify.repeated import MEMORY, NAME, Again, IndexMemory, verify_again
 from tests.api.processes import backend
 from tests.api.worlds import generated, seal, settings_for
@@ -156,6 +158,23 @@ def test_a_part_of_the_index_that_goes_while_the_other_is_read_is_no_problem(
 
     monkeypatch.setattr(repeated, "_hash_of", hash_of)
     assert again(folder, since=None).verified.height == TIP
+
+
+def test_an_index_that_is_written_while_it_is_verified_is_not_remembered(
+    folder: Path, template: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else the wrong one that was there at first would be taken for the one that was verified."""
+    execute(folder, "UPDATE flight SET dep_delay = 77 WHERE id = 3")
+
+    def verify_another(*arguments: Any, **options: Any) -> Verified:
+        put_index(template, folder)
+        return verify(*arguments, **options)
+
+    monkeypatch.setattr(repeated, "verify", verify_another)
+    again(folder, since=None)
+    memory = MEMORY.read(folder)
+    assert memory is not None
+    assert memory.index is None
 
 
 def put_index(source: Path, folder: Path) -> None:
