@@ -119,6 +119,9 @@ def test_on_a_disk_that_is_nearly_full_it_is_not_ready(chain: Path) -> None:
         (reason,) = ledger.not_ready()
     assert f"the disk of {chain} is nearly full" in reason
     assert "neither accepted nor sealed" in reason
+    full = settings_of(chain, min_free_bytes=2**60)
+    with sealing(full) as sealer, pytest.raises(TryLater, match="is nearly full"):
+        sealer.seal_pending(empty=True)
 
 
 def test_an_index_behind_the_tip_answers_for_the_block_at_which_it_stands(

@@ -36,6 +36,7 @@ from backend.storage.caches import RECENT_S
 from backend.trust.witness.following import ALARM_WITHIN_S
 from backend.trust.witness.witness import MOST_CONTRADICTIONS
 from backend.verify.scrub import SHARE as SHARE_OF_SCRUB
+from frontend.adding.uploads import MOST_BAD
 from frontend.questions.figures import FEW_ARRIVALS, FEW_IN_A_SLOT
 from frontend.questions.group_queries import MOST_COUNTED
 from frontend.site import LONG_THREADS, MOST_LONG_WAITING, MOST_PAGES_WAITING
@@ -85,6 +86,7 @@ PROMISES = {
         f"list the {WORDS[MOST_SHOWN]}",
         f"can be repeated for {WORDS[KEPT_MS // 1000]}",
         f"shows what became of the file for {WORDS[KEPT_S]}",
+        f"more than {MOST_BAD:.0%} of the rows".replace("%", " %"),
     ],
     "how-to/witness.md": [
         f"takes longer than {WORDS[int(ALARM_WITHIN_S)]}",

@@ -223,8 +223,11 @@ def test_a_bomb_is_refused_before_it_takes_hours(
     assert bomb.stat().st_size * MOST_TIMES < 8 << 20
     with pytest.raises(InvalidInput, match=r"unpacks to more than [\d,]+ bytes"):
         content_of(bomb)
-    with pytest.raises(InvalidInput, match=r"unpacks to more than [\d,]+ bytes"):
-        read_all(SentFile(bomb.read_bytes()))
+    dense = NOISE + b"\n" * (3 << 20)  # no bomb, but more than a posted one may unpack to
+    assert content_of(written(tmp_path, PACKINGS[packing](dense))) == dense
+    for posted in (bomb.read_bytes(), PACKINGS[packing](dense)):
+        with pytest.raises(InvalidInput, match=r"unpacks to more than [\d,]+ bytes"):
+            read_all(SentFile(posted))
 
 
 @pytest.mark.parametrize("packing", ["bzip2", "zip of bzip2", "zip of LZMA"])

@@ -205,6 +205,7 @@ def test_all_that_is_wrong_is_said_at_once(visitor: Visitor) -> None:
         "FL_DATE", "OP_CARRIER_AIRLINE_ID", "OP_CARRIER_FL_NUM", "ORIGIN", "DEST",
         "DEP_TIME", "DEP_DELAY",
     }  # fmt: skip
+    assert "City of" not in page.text  # which is asked for with a code alone
 
 
 def test_where_an_airport_is_is_asked_only_if_nobody_knows(visitor: Visitor) -> None:
@@ -305,10 +306,12 @@ def test_a_full_mempool_is_said_in_words(tmp_path_factory: pytest.TempPathFactor
 
 
 def test_a_form_is_kept_while_the_backend_is_away(lonely_pages: FlaskClient) -> None:
-    form = {**GOOD_FORM, "key": "0" * 32, "step": "add"}
-    page = lonely_pages.post("/add", data=form, headers={"Origin": "http://localhost"})
+    form, headers = {**GOOD_FORM, "key": "0" * 32, "step": "add"}, {"Origin": "http://localhost"}
+    page = lonely_pages.post("/add", data=form, headers=headers)
     assert page.status_code == 503
     assert "does not answer" in notice(page)
     assert hidden(page.text)["key"] == form["key"]  # so that it is not added twice
     names = ("FL_DATE", "DEP_TIME", "DEST_CITY_NAME")
     assert {name: value_of(page, name) for name in names} == {name: form[name] for name in names}
+    page = lonely_pages.post("/add", data={**form, "key": "é"}, headers=headers)
+    assert re.fullmatch("[0-9a-f]{32}", hidden(page.text)["key"])  # as no browser has sent it
