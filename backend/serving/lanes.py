@@ -112,6 +112,8 @@ class Threads:
         try:
             return await asyncio.wrap_future(future, loop=loop)
         except asyncio.CancelledError:
+            if future.cancelled():
+                del work  # and the body that it holds: the pool keeps `waited` until its turn
             future.add_done_callback(lambda done: _abandon(done, abandon))
             raise
 

@@ -1,12 +1,16 @@
 """Lanes: each kind of long request has threads and a queue of its own, and nobody else waits."""
 
 import asyncio
+import gc
 import json
 import os
 import re
 import threading
 import time
+import weakref
 from collections.abc import Sequence
+from contextlib import closing
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
@@ -115,6 +119,28 @@ def test_nobody_waits_behind_the_long_ones() -> None:
             assert answers(loop.answered(get(path)).got)[0][0] == 200
         goes_on.set()
         loop.until_answered(*long)
+
+
+def test_what_a_thread_need_not_do_any_more_takes_no_memory() -> None:
+    threads, goes_on = lanes.Threads("scan", 1, 5), threading.Event()
+
+    async def come_and_go() -> bool:
+        work = partial(str)
+        kept = weakref.ref(work)
+        first = asyncio.create_task(threads.run(lambda _: goes_on.wait(60)))
+        second = asyncio.create_task(threads.run(work))
+        await asyncio.sleep(0)
+        second.cancel()
+        await asyncio.wait([second])
+        del work, second
+        gc.collect()
+        is_kept = kept() is not None
+        goes_on.set()
+        await first
+        return is_kept
+
+    with closing(threads):
+        assert not asyncio.run(come_and_go())
 
 
 HELD_S = 0.4  # far more than a thread takes to begin on a busy machine
