@@ -1,7 +1,7 @@
 """Runs an experiment: makes a folder and a manifest, measures, and makes the report of the folder.
 
 If the measurement is interrupted, the manifest says so; what was measured is kept, and analysed as
-far as possible. Two results of one experiment are compared here, too.
+far as possible.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
