@@ -32,7 +32,7 @@ from backend.api.problems import MIMETYPE, problem, problem_body
 from backend.serving.environs import STARTED, WAIT, Environ
 from backend.serving.host_policy import HostPolicy, Refusal, hide_query
 
-REJECTED_RETRY_AFTER_S = 1
+REJECTED_RETRY_AFTER_S = 5  # as of a full lane: a batch that takes the room needs seconds
 ANSWERED = "flightchain.answered"  # in the environ, for the log: status and route
 
 Application = Callable[[Environ, Callable[..., Any]], Iterable[bytes]]
