@@ -181,16 +181,6 @@ def test_waiting_for_503_is_part_of_the_latency(service: Service) -> None:
     assert report["errors"] == {"503": 1, "unreachable": 1}
 
 
-def test_who_may_not_add_a_file_knows_before_it_is_checked(
-    guarded: tuple[Service, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = packed(tmp_path / "f.csv", csv_of([*flights(2)]))
-    monkeypatch.setattr("flightchain_client._SentFile._send", None)
-    status, report, errors = bulk_post(guarded[0], path, "--batch", 1)
-    assert (status, report) == (1, {})
-    assert errors.startswith("error: 401")
-
-
 def test_it_can_be_interrupted_while_the_file_is_checked(
     service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,7 +33,7 @@ from loadtests.chains import RECORD, generated
 from loadtests.machine import at_most_cores, file_system
 from loadtests.number_format import format_number
 from loadtests.process_table import family
-from loadtests.processes import PROJECT, ProgramFailed, environment, free_port
+from loadtests.processes import PROJECT, ProgramFailed, environment
 from loadtests.questions import KINDS, KNOWN_MONTH, Flight, Question, drawn
 from loadtests.servers.cluster_server import missing
 from loadtests.wrk import Load, WrkFailed, parsed, write_script
@@ -353,10 +353,6 @@ def test_a_family_is_a_process_and_its_descendants() -> None:
         finally:
             for pid in reversed(family(shell.pid)):
                 os.kill(pid, signal.SIGKILL)
-
-
-def test_a_free_port_is_one() -> None:
-    assert 1024 <= free_port() <= 65535
 
 
 # --- a slow disk -----------------------------------------------------------------------------

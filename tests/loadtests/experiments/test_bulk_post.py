@@ -14,7 +14,7 @@ from loadtests.generation.rows import Row, closed_index, read_rows
 from loadtests.generation.rules import RULES
 from loadtests.generation.run import Generator
 from loadtests.lab.experiment import Options
-from loadtests.lab.results import Results, ResultsError
+from loadtests.lab.results import NothingCounts, Results
 from loadtests.machine_samples import Sample, Sampler, append
 from loadtests.processes import HOST, ProgramFailed, Service, free_port, running
 from tests.loadtests.experiments.made_up import judge, keep, results_of
@@ -71,14 +71,14 @@ def rows(run: str, kind: str, every_s: float, statuses: list[int], threads: int 
     ]
 
 
-def make_results(folder: Path, runs: dict[str, list[Row]], *, counts: bool = True) -> Results:
+def make_results(folder: Path, runs: dict[str, list[Row]]) -> Results:
     results = results_of("bulk-post", folder)
     with results.table("points", bulk_post.PointLine) as table:
         for name in runs:
             mode, threads, repeat = name.split("-")
             table.add(bulk_post.PointLine(name, mode, int(threads), int(repeat)))
     keep(results, chain.from_iterable(runs.values()))
-    judge(results, dict.fromkeys(runs, counts))
+    judge(results, dict.fromkeys(runs, True))
     for name in runs:
         append(folder / "samples.csv", name, [Sample(0.5, 0.8, 0.9, 0.0)])
     return results
@@ -108,15 +108,11 @@ def test_commit_counts_only_answers_from_a_block(tmp_path: Path) -> None:
     assert "with 2 threads 75 % of the answers promised only what sync" in findings[1]
 
 
-def test_failures_and_rejected_runs_are_said(tmp_path: Path) -> None:
+def test_failures_are_said(tmp_path: Path) -> None:
     runs = {"async-2-1": rows("async-2-1", "post-async", 0.1, [202, 503, 0, 202])}
     results = make_results(tmp_path / "r", runs)
     analyse(results)
     assert "Failed requests: 4." in results.summary()["findings"]
-    results = make_results(tmp_path / "rejected", runs, counts=False)
-    analyse(results)
-    assert results.summary()["metrics"] == []
-    assert results.summary()["failure"].startswith("all runs (1) were rejected by rule")
 
 
 def test_a_run_that_ended_before_all_had_begun_has_no_figures(tmp_path: Path) -> None:
@@ -130,7 +126,7 @@ def test_a_run_that_ended_before_all_had_begun_has_no_figures(tmp_path: Path) ->
     assert (
         "Run sync-2-1 has no figures: the first customer fin" in results.summary()["findings"][-1]
     )
-    with pytest.raises(ResultsError, match="no run that counts in which all threads posted"):
+    with pytest.raises(NothingCounts, match="no run that counts in which all threads posted"):
         bulk_post.analyse(make_results(tmp_path / "none", {"sync-2-1": late}))
 
 

@@ -1,7 +1,6 @@
 """Mixed clients in miniature: with real programs, and with made-up numbers."""
 
-import shutil
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
@@ -25,9 +24,8 @@ from loadtests.generation import run as generation_run
 from loadtests.generation.interactions import step_index, whole
 from loadtests.generation.rows import Row, closed_window
 from loadtests.generation.rules import Facts, Verdict, judge
-from loadtests.generation.run import RunRecord, append_verdict
 from loadtests.lab.experiment import Options
-from loadtests.lab.results import Results
+from loadtests.lab.results import NothingCounts, Results
 from loadtests.machine_samples import Sample, append
 from loadtests.scenarios import STEPS
 from tests.loadtests.experiments.made_up import judge as judge_runs
@@ -113,48 +111,35 @@ def test_findings_compare_places_and_lengths_of_the_ledger(tmp_path: Path) -> No
         assert text in findings
 
 
+def test_without_a_run_that_counts_there_is_nothing_to_report(tmp_path: Path) -> None:
+    results = results_of("mixed-clients", tmp_path)
+    with results.table("plan", PlanLine):
+        pass
+    with pytest.raises(NothingCounts, match="no run that counts in which all clients worked"):
+        mixed_clients.analyse(results)
+
+
 TINY = Plan((3,), (0, 1), 1, {LOCAL: (5, 100), HTTP: (2, 20)}, 200)  # a stall leaves a window
 SECOND = "http-0-3-01"  # the run that is made second
 
 
-@dataclass(frozen=True)
-class Measured:
-    """An experiment that was run: its folder, and the record of each run for the rules."""
-
-    folder: Path
-    records: list[RunRecord]
-
-
-@pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> Measured:
-    """Three customers on two ledgers, in both places. The second run is rejected, others are not.
+@pytest.mark.long
+def test_both_places_are_measured_and_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three customers on two ledgers. The second run is rejected, others are not.
 
     Other work on the machine that tests run on is nothing to reject their runs for.
     """
-    measured = Measured(tmp_path_factory.mktemp("mixed") / "one", [])
     foreign = iter([None, 1.0, None, None])
 
     def judged(facts: Facts) -> Verdict:
         return judge(replace(facts, foreign_cpu=next(foreign), client_cpu=None))
 
-    def listed(folder: Path, record: RunRecord, verdict: Verdict) -> None:
-        measured.records.append(record)
-        append_verdict(folder, record, verdict)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(mixed_clients, "QUICK", TINY)
-        patch.setattr(generation_run, "judge", judged)
-        patch.setattr(generation_run, "append_verdict", listed)
-        run(EXPERIMENT, Options(quick=True), measured.folder, lambda text: None)
-    return measured
-
-
-@pytest.mark.long
-def test_both_places_are_measured_and_reported(
-    measured: Measured, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(mixed_clients, "QUICK", TINY)  # which the report shows
-    results = Results(measured.folder)
+    monkeypatch.setattr(mixed_clients, "QUICK", TINY)
+    monkeypatch.setattr(generation_run, "judge", judged)
+    run(EXPERIMENT, Options(quick=True), tmp_path / "one", lambda text: None)
+    results = Results(tmp_path / "one")
     runs = mixed_runs(results)
     keys = [(mixed.line.place, mixed.line.blocks, mixed.line.customers) for mixed in runs]
     assert sorted(keys) == [(HTTP, 1, 3), (LOCAL, 0, 3), (LOCAL, 1, 3)]
@@ -168,16 +153,3 @@ def test_both_places_are_measured_and_reported(
     names = {metric.name for metric in report.metrics}
     assert {"throughput[http,1,3]", "latency[in-process,0,3]"} <= names
     assert not {"throughput[http,0,3]", "latency[http,0,3]"} & names
-
-
-@pytest.mark.long
-def test_without_a_run_that_counts_the_report_says_so(measured: Measured, tmp_path: Path) -> None:
-    folder = Path(shutil.copytree(measured.folder, tmp_path / "one"))
-    (folder / "runs.csv").unlink()
-    for record in measured.records:
-        append_verdict(folder, record, judge(replace(record.facts(), foreign_cpu=1.0)))
-    analyse(Results(folder))
-    summary = Results(folder).summary()
-    assert summary["metrics"] == []
-    assert summary["failure"].startswith("all runs (4) were rejected by rule, mostly because")
-    assert "Rejected by rule: 4" in (folder / "report.html").read_text(encoding="utf-8")

@@ -145,12 +145,6 @@ class TestComparing:
         (point,) = steady_points(unreported)
         assert point.order is Verdict.DISAGREES
 
-    def test_rejected_runs_do_not_count(self) -> None:
-        runs = [a_run(0.5, seed=seed) for seed in range(5)]
-        runs.append(a_run(0.5, slower=3, seed=5, counts=False))
-        (point,) = steady_points(runs)
-        assert (len(point.runs), point.forecast) == (5, Verdict.AGREES)
-
     @pytest.mark.parametrize(
         ("calibrations", "verdict"), [(4, Verdict.NOT_DECIDED), (5, Verdict.AGREES)]
     )

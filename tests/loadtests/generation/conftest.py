@@ -4,10 +4,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
-from time import monotonic, sleep
 
 import pytest
 
@@ -15,10 +15,12 @@ from loadtests.generation.schedule import Choices, Request, save_requests
 from loadtests.processes import PROJECT, Service
 from loadtests.servers.gunicorn import FCFS, Gunicorn
 from loadtests.servers.known import known_server
+from tests.api import processes
 
 QUICK_S = 0.005
 QUICK: Choices = {"known": [Request("known", f"/?service_s={QUICK_S}", QUICK_S)]}
 WITHIN_S = 180  # a busy machine takes a minute to import Locust
+until = partial(processes.until, within_s=WITHIN_S)
 
 
 @pytest.fixture(scope="module")
@@ -92,11 +94,3 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 def hand(tmp_path: Path) -> Iterator[Hand]:
     with ExitStack() as ended:
         yield Hand(tmp_path, ended)
-
-
-def until(is_so: Callable[[], object]) -> None:
-    """Wait for what will be so."""
-    deadline_s = monotonic() + WITHIN_S
-    while not is_so():
-        assert monotonic() < deadline_s, "it did not come to be"
-        sleep(0.05)

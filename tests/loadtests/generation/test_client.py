@@ -1,9 +1,7 @@
 """One request: whatever the server does, there is exactly one answer, judged by its bytes."""
 
 import socket
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from time import monotonic, sleep
 
 import gevent
@@ -11,29 +9,25 @@ import pytest
 
 from loadtests.generation.client import Answer, Client, Origin
 from loadtests.processes import free_port
+from tests import http_servers
 from tests.http_servers import Handler, served_by
 
 OK = b"HTTP/1.1 200 OK\r\n"
 
 
-@contextmanager
-def answering(sent: bytes, pause_s: float = 0, heard: list[bytes] | None = None) -> Iterator[str]:
-    """A server that answers a single connection with these bytes, whatever it is asked."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
+def answering(
+    sent: bytes, pause_s: float = 0, heard: list[bytes] | None = None
+) -> AbstractContextManager[str]:
+    """A server that answers each connection with these bytes, whatever it is asked."""
 
-        def serve() -> None:
-            connection, _ = server.accept()
-            with connection:
-                received = connection.recv(65536)
-                if heard is not None:
-                    heard.append(received)
-                sleep(pause_s)
-                connection.sendall(sent)
+    def serve(connection: socket.socket) -> None:
+        received = connection.recv(65536)
+        if heard is not None:
+            heard.append(received)
+        sleep(pause_s)
+        connection.sendall(sent)
 
-        thread = threading.Thread(target=serve)
-        thread.start()
-        yield f"http://127.0.0.1:{server.getsockname()[1]}"
-        thread.join()
+    return http_servers.answering(serve, is_read=False)
 
 
 def ask(url: str, timeout_s: float = 10.0) -> Answer:

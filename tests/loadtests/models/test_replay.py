@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from math import inf, isclose
 from random import Random
 from typing import Any
@@ -78,11 +78,6 @@ def test_fcfs_serves_in_order_and_never_idles_with_work(run: Recording) -> None:
         assert start == max([arrival, *departures[n - 1 : n]])
 
 
-@given(recordings())
-def test_one_of_several_servers_is_fcfs(run: Recording) -> None:
-    assert replay.multi_server(*run, 1) == replay.fcfs(*run)
-
-
 @given(recordings(), servers)
 def test_several_servers_start_in_order_each_when_one_is_free(run: Recording, m: int) -> None:
     arrivals, services = run
@@ -92,20 +87,6 @@ def test_several_servers_start_in_order_each_when_one_is_free(run: Recording, m:
     for n, (arrival, start) in enumerate(zip(arrivals, starts, strict=True)):
         busy = sorted(departures[:n])[-m:]
         assert start == (max(arrival, busy[0]) if len(busy) == m else arrival)
-
-
-@given(recordings())
-def test_one_server_is_busy_at_the_same_times_in_either_discipline(run: Recording) -> None:
-    """Work is conserved: both end each busy period at the same moment."""
-    assert busy_ends(run, replay.fcfs(*run)) == pytest.approx(
-        busy_ends(run, replay.processor_sharing(*run))
-    )
-
-
-@given(recordings(), servers)
-def test_one_more_server_makes_nobody_later(run: Recording, m: int) -> None:
-    fewer, more = replay.multi_server(*run, m), replay.multi_server(*run, m + 1)
-    assert all(a >= b for a, b in zip(fewer, more, strict=True))
 
 
 @given(recordings(), servers)
@@ -145,15 +126,6 @@ def test_no_customers_have_no_response_times() -> None:
 
 def departures_of(arrivals: Sequence[float], responses: Sequence[float]) -> list[float]:
     return [a + r for a, r in zip(arrivals, responses, strict=True)]
-
-
-def busy_ends(run: Recording, responses: Sequence[float]) -> list[float]:
-    """When the server gets idle: the last departure before each arrival that finds it so."""
-    arrivals = run[0]
-    latest = list(accumulate(departures_of(arrivals, responses), max))
-    pairs = zip(latest, pairwise(arrivals), strict=False)
-    ends = [end for end, (_, after) in pairs if end < after - 1e-9]  # times are in quarters
-    return [*ends, *latest[-1:]]
 
 
 # --- Ciw, a simulator that others wrote ----------------------------------------------------------
