@@ -12,7 +12,7 @@ from backend.api.json_answers import answer
 from backend.api.operation import ADDING, Operation, in_json
 from backend.api.routes import Lane, Row
 from backend.base.errors import FlightchainError, InvalidQuery, InvalidSetting
-from backend.ledger.bts_months import PATTERN, Month, month_in
+from backend.ledger.bts_months import FIRST_MONTH, PATTERN, Month, month_in
 from backend.ledger.ledger import Ledger
 from backend.ledger.month_fetch import MonthFetcher
 from backend.questions.parameters import Given, Parameter, Schema
@@ -35,7 +35,9 @@ class MonthParameter(Parameter[Month]):
         return {"type": "string", "pattern": f"^{PATTERN}$"}
 
 
-MONTH = MonthParameter("MONTH", "The month to fetch.", "2008-01", required=True)
+MONTH = MonthParameter(
+    "MONTH", f"The month to fetch, from {FIRST_MONTH}.", "2008-01", required=True
+)
 FETCH_MONTH = Operation(
     "fetch_month",
     ADDING,

@@ -60,7 +60,7 @@ class Operation:
     there, but in capitals. errors: statuses of problems besides those that every operation may
     answer. body: media type -> request body. has_etag: whether answers have an ETag, hence 304.
     writes: whether it may need a token; always_needs_token: whatever the settings are. takes_key:
-    whether it takes an Idempotency-Key.
+    whether it takes flights with an Idempotency-Key, and may answer 422.
     """
 
     name: str

@@ -38,7 +38,9 @@ TIP = Number(
     "Height of the last block that the proof covers; by default the last signed block.",
     "300",
 )
-OLD_SIZE = Number("from", "Number of blocks in the older tree.", "300", required=True, least=1)
+OLD_SIZE = Number(
+    "from", "Number of blocks in the older tree; at most `to`.", "300", required=True, least=1
+)
 SIZE = Number(
     "to", "Number of blocks in the newer tree; by default all signed blocks.", "338", least=1
 )

@@ -33,7 +33,7 @@ PROBLEMS = {
 _PROBLEM = {PROBLEM_JSON: Media(ref("Problem"))}
 
 EVERYWHERE = (400, 421, 500, 503)  # 503: any request may get it when too many come at once
-FOR_BODIES = (411, 413, 415, 422)
+FOR_BODIES = (411, 413, 415)
 
 _OF_ALL = ("X-Request-ID", "Cache-Control")
 _OF_GOOD = (*_OF_ALL, "Server-Timing")  # the worker's own problems have none
@@ -154,6 +154,8 @@ def _errors_of(operation: Operation) -> set[int]:
     statuses = {*EVERYWHERE, *operation.errors}
     if operation.body:
         statuses.update(FOR_BODIES)
+    if operation.takes_key:
+        statuses.add(422)
     if operation.writes:
         statuses.add(401)
     return statuses

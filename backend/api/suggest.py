@@ -12,7 +12,12 @@ from backend.questions.parameters import Choice, Given, Number, Text
 from backend.serving.environs import Environ
 
 FIELD = Choice("field", "What to complete.", "city", required=True, choices=tuple(FIELDS))
-TYPED = Text("q", "What has been typed; if empty, everything matches.", "chic", default="")
+TYPED = Text(
+    "q",
+    "What has been typed, digits of a flight number; if empty, everything matches.",
+    "chic",
+    default="",
+)
 LIMIT = Number("limit", "Largest number of completions.", "5", default=10, least=1, most=50)
 
 SUGGEST = Operation(

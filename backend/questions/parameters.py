@@ -141,7 +141,7 @@ class OfField(Parameter[Value]):
 
 @dataclass(frozen=True)
 class Text(Parameter[str]):
-    """A text that is checked further where it is used, also whether it is too long."""
+    """A text that is checked where it is used, also its length. Only a default may be empty."""
 
     most_characters: int = MAX_TEXT_CHARACTERS
 
@@ -149,7 +149,9 @@ class Text(Parameter[str]):
         return text
 
     def schema(self) -> Schema:
-        return self._with_default({"type": "string", "maxLength": self.most_characters})
+        least = 0 if self.default == "" else 1
+        bounds = {"minLength": least, "maxLength": self.most_characters}
+        return self._with_default({"type": "string", **bounds})
 
 
 @dataclass(frozen=True)

@@ -210,7 +210,9 @@ PROVABLE: dict[type[Selecting], dict[str, OfField]] = {
 
 PARAMETERS: dict[type[Selecting], Mapping[str, OfField | Number]] = {
     FilterTransactions: PROVABLE[FilterTransactions]
-    | by_name(replace(PERIOD[1], meaning="Last day, if there are several.", required=False)),
+    | by_name(
+        replace(PERIOD[1], meaning="Last of several days; not before FL_DATE.", required=False)
+    ),
     AverageDelays: by_name(CARRIER_OR_ANY, *PERIOD, *NARROWING_PLACES),
     FlightCounter: by_name(*NARROWING_PLACES[:2], *PERIOD, *NARROWING_PLACES[2:]),
     Departures: by_name(
@@ -337,11 +339,10 @@ def _with_carrier(parameters: Given) -> Given:
 
 def provable(kind: type[Asked], parameters: Given) -> tuple[Asked, Options]:
     """Return what `asked` does, if the question can be proved in this form. Raises InvalidQuery."""
-    question, options = asked(kind, parameters)
-    for parameter in PROVABLE[kind].values():
-        if parameter.required and getattr(question, parameter.name) is None:
-            raise parameter.missing(None)
-    return question, options
+    for name, parameter in PROVABLE[kind].items():
+        if parameter.required and not parameters.get(name, "").strip():
+            raise parameter.missing(parameters.get(name))
+    return asked(kind, parameters)
 
 
 def options_from(kind: type[Selecting], parameters: Given) -> Options:
