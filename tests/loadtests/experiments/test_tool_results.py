@@ -365,12 +365,10 @@ def closed_finding(folder: Path, write: WriteClosed, think: Think, **how: float)
     ("write", "think", "slower"),
     [
         (raw_of, constant, 1.0),
-        (jmeter_of, constant, 1.0),
         (k6_with_vu, uniform, 1.0),
         (jmeter_of, at_once, 1.0),
         (k6_of, at_once, 1.0),
         (oha_of, at_once, 1.0),
-        (raw_of, constant, 1.27),
         (k6_with_vu, uniform, 1.27),
         (oha_of, at_once, 1.27),
     ],
@@ -433,7 +431,7 @@ def test_customers_begin_in_the_forecast_when_they_began(tmp_path: Path) -> None
 def test_a_thread_of_jmeter_for_each_arrival_is_an_open_run(tmp_path: Path) -> None:
     random, paths = Random(7), files(tmp_path, [oha_csv], runs=0)
     for at in range(6):
-        asked = [(n, *request) for n, request in enumerate(open_run(random))]
+        asked = [(n, *request) for n, request in enumerate(open_run(random, count=600))]
         paths.append(tmp_path / f"open-{at}.jtl")
         paths[-1].write_text(jmeter_of(asked).replace(",true,8", ",true,1"))
     (finding,) = reported(tmp_path / "one", paths).findings
