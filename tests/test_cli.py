@@ -110,19 +110,41 @@ def test_the_summaries_of_commands_are_whole_in_a_terminal_of_80_columns(tmp_pat
         assert all(summary.endswith(".") and "..." not in summary for summary in summaries)
 
 
-WRONG_CALLS = [
+LOG_KEY, OTHER_LOG_KEY = (str(SecretKey("log", bytes([at]) * 32).verifier) for at in range(2))
+WRONG = [
     *("nonsense", "--nonsense", "tip extra", "show", "show -1", "show 1.0", "show \uff11"),
     *("serve --only-http --frontend", "query nonsense", "query average_delays ORIGIN"),
     *("query average_delays engine=scan engine=scan", "import", "import --then-serve"),
     *("import --generate 0", "import --generate 1 --nycflights", "import --if-empty --generate 1"),
     *("import /no/such/file", f"import {__file__} --generate 1", "backup", f"restore {__file__}"),
 ]
+WRONG_CALLS = [
+    *((command, "Error: ") for command in WRONG),
+    ("witness", "give either the URLs of logs, or --listen"),
+    ("witness http://x/log --listen 127.0.0.1:1", "give either the URLs of logs, or"),
+    ("witness http://x/log --key nonsense", "--key: 'nonsense' is not a key"),
+    (
+        f"witness http://x/log --key {LOG_KEY} --key {OTHER_LOG_KEY}",
+        "--key names two keys of the same log",
+    ),
+    ("witness --listen nowhere", "--listen takes HOST:PORT"),
+    (f"witness --listen 127.0.0.1:99999 --key {LOG_KEY}", "--listen takes HOST:PORT"),
+    ("witness --listen 127.0.0.1:1", "needs --key for each log to cosign"),
+    ("cluster up 3 --port 99999", "99999 is not in the range 0<=x<=65535"),
+    ("cluster up 3 --port 65534", "--port 65534: the last of 3 nodes would need"),
+    ("cluster up 3 --peer-port 65534", "--peer-port 65534: the last of 3 nodes"),
+    ("cluster configure pi0 --port 0", "0 is not in the range 1<=x<=65535"),
+    ("cosign --once", "FLIGHTCHAIN_WITNESSES names no witness"),
+]
 
 
-@each_of("command", WRONG_CALLS)
-def test_a_command_called_wrongly_says_how_and_does_nothing(tmp_path: Path, command: str) -> None:
-    assert "Error: " in refusal(call(tmp_path / "none", *command.split()), 2)
-    assert not (tmp_path / "none").exists()
+@each_of(("command", "reason"), WRONG_CALLS)
+def test_a_command_called_wrongly_says_how_and_does_nothing(
+    tmp_path: Path, command: str, reason: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert reason in refusal(call(tmp_path / "none", *command.split()), 2)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_without_a_command_there_is_help_and_an_error(tmp_path: Path) -> None:
@@ -689,40 +711,7 @@ def test_a_first_import_into_a_folder_that_is_not_there_reports_no_trouble(tmp_p
     assert "cannot" not in done.stderr
 
 
-# --- the log and witnesses: what they do is tested in tests/trust ---------------------------------
-
-LOG_KEY, OTHER_LOG_KEY = (str(SecretKey("log", bytes([at]) * 32).verifier) for at in range(2))
-
-
-@each_of(
-    ("arguments", "reason"),
-    [
-        (["witness"], "give either the URLs of logs, or --listen"),
-        (
-            ["witness", "http://x/log", "--listen", "127.0.0.1:1"],
-            "give either the URLs of logs, or",
-        ),
-        (["witness", "http://x/log", "--key", "nonsense"], "--key: 'nonsense' is not a key"),
-        (
-            ["witness", "http://x/log", "--key", LOG_KEY, "--key", OTHER_LOG_KEY],
-            "--key names two keys of the same log",
-        ),
-        (["witness", "--listen", "nowhere"], "--listen takes HOST:PORT"),
-        (["witness", "--listen", "127.0.0.1:99999", "--key", LOG_KEY], "--listen takes HOST:PORT"),
-        (["witness", "--listen", "127.0.0.1:1"], "needs --key for each log to cosign"),
-        (["cluster", "up", "3", "--port", "99999"], "99999 is not in the range 0<=x<=65535"),
-        (["cluster", "up", "3", "--port", "65534"], "--port 65534: the last of 3 nodes would need"),
-        (["cluster", "up", "3", "--peer-port", "65534"], "--peer-port 65534: the last of 3 nodes"),
-        (["cluster", "configure", "pi0", "--port", "0"], "0 is not in the range 1<=x<=65535"),
-        (["cosign", "--once"], "FLIGHTCHAIN_WITNESSES names no witness"),
-    ],
-)
-def test_a_wrong_call_for_witnesses_is_told(
-    tmp_path: Path, arguments: list[str], reason: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert reason in refusal(call(tmp_path, *arguments), status=2)
-    assert list(tmp_path.iterdir()) == []
+# --- the log: what it does is tested in tests/trust -----------------------------------------------
 
 
 def test_a_log_without_a_chain_has_no_key(tmp_path: Path) -> None:

@@ -58,24 +58,6 @@ def test_it_is_made_of_one_miner_one_web_server_and_its_workers(service: Service
     assert len(ours) == 5
 
 
-# --- posting -------------------------------------------------------------------------------------
-
-
-def test_posts_from_many_threads_are_mined_exactly_once(service: Service) -> None:
-    with ThreadPoolExecutor(8) as pool:
-        responses = list(pool.map(lambda number: service.post(numbered(number)), range(1, 81)))
-    assert {response.status_code for response in responses} == {202}
-    ids = [response.json()["TRANSACTION_ID"] for response in responses]
-    assert sorted(ids) == list(range(min(ids), min(ids) + 80))
-    until(lambda: service.json("/tip")["pending"] == 0)
-    mined = on_disk(service.folder).flights
-    for number, transaction_id in enumerate(ids, 1):
-        assert mined[transaction_id] == tuple(numbered(number).values())
-    assert (
-        sum(flight in {tuple(numbered(n).values()) for n in range(1, 81)} for flight in mined) == 80
-    )
-
-
 # --- many at once --------------------------------------------------------------------------------
 
 

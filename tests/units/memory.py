@@ -39,12 +39,6 @@ class ControlGroup:
         lines = (self._folders[0] / name).read_text().splitlines()
         return int(dict(line.split() for line in lines)["oom_kill"])
 
-    def held_bytes(self) -> int:
-        """Memory that processes hold, now: without the page cache, which gives way."""
-        name = "anon" if self._is_unified else "total_rss"
-        lines = (self._folders[0] / "memory.stat").read_text().splitlines()
-        return int(dict(line.split() for line in lines)[name])
-
     def remove(self) -> None:
         """Kill what is left in the group, and remove it."""
         deadline = time.monotonic() + REMOVED_WITHIN_S
