@@ -32,15 +32,6 @@ def removed(house: House, accepted_at: int) -> None:
     assert house.records() == [3]
 
 
-def test_a_key_outlives_its_record(house: House) -> None:
-    now = now_ms()
-    worker = house.mempool()
-    worker.pending_count()
-    removed(house, now)
-    for mempool in (worker, house.mempool()):
-        assert accept_in(mempool, flights(3), now, key=KEY).first_transaction == 0
-
-
 def test_a_key_that_is_used_again_after_a_day_means_its_newest_flights(house: House) -> None:
     now = now_ms()
     mempool = house.mempool()

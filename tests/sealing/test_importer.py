@@ -21,7 +21,7 @@ import pytest
 from backend.base import clock
 from backend.base.errors import BadRow, FlightchainError, WriteFailed
 from backend.base.settings import PROJECT, Settings
-from backend.chain.fields import FIELD_NAMES, POSITION
+from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight
 from backend.index.writer import IndexWriter, SealedBlock
 from backend.sealing import importer, source_check
@@ -38,8 +38,7 @@ from backend.storage.block_writer import BlockWriter
 from backend.verify.audit import verify
 from tests.api.processes import ending, environment, until
 from tests.faults.house import IMPORT_COMMAND
-from tests.flights import changed, csv_of, flight, flights, import_flights, on_disk, transactions_in
-from tests.same_flights import CANCELLED
+from tests.flights import csv_of, flights, import_flights, on_disk, transactions_in
 from tests.storage.chains import NOTHING_PENDING
 from tests.submitting import accept_in
 from tests.test_cli import call
@@ -158,31 +157,6 @@ def test_an_empty_source_makes_a_chain_without_flights(chosen: Settings) -> None
     assert_holds(chosen, [])
 
 
-def test_a_file_without_ids_and_air_times_adds_nothing_to_one_that_has_them(
-    tmp_path: Path, chosen: Settings
-) -> None:
-    left_out = dict.fromkeys(("ORIGIN_AIRPORT_ID", "DEST_AIRPORT_ID", "AIR_TIME"))
-    whole = [*flights(50), *(changed(f, **CANCELLED) for f in flights(50, 50))]
-    poor = [changed(row, **left_out) for row in whole]
-    import_flights(chosen, FlightFile(written(tmp_path, whole)))
-    tally = import_flights(chosen, FlightFile(written(tmp_path, poor, "poor.csv")))
-    assert (tally.imported, tally.already_there) == (0, 100)
-    assert_holds(chosen, whole)
-
-
-def test_what_was_posted_is_sealed_before_and_counts_as_there(
-    tmp_path: Path, chosen: Settings
-) -> None:
-    with closing(Sealer(chosen, print)) as sealer, sealer.writing(wait=False):
-        accept_in(sealer.mempool, [flight(3)], 1)
-        sealer.seal_pending()
-        accept_in(sealer.mempool, [flight(70), flight(71)], 1)
-    tally = import_flights(chosen, FlightFile(written(tmp_path, flights(5))))
-    assert (tally.imported, tally.already_there) == (4, 1)
-    kept = [f for f in flights(5) if f != flight(3)]
-    assert_holds(chosen, [flight(3), flight(70), flight(71), *kept])
-
-
 def test_what_waits_in_the_mempool_is_not_imported_again(tmp_path: Path, chosen: Settings) -> None:
     posted_meanwhile: list[Checked] = []
 
@@ -275,30 +249,6 @@ def test_bad_rows_are_left_out_counted_and_named_if_that_is_decided(
     assert_holds(chosen, [f for n, f in enumerate(rows) if n not in {1500, 2600}])
 
 
-def test_bad_rows_that_were_cancelled_or_did_not_arrive_are_counted(
-    tmp_path: Path, chosen: Settings
-) -> None:
-    names = {name: POSITION[name] for name in ("ORIGIN", "CANCELLED", "ARR_TIME", "ARR_DELAY")}
-    rows = [list(row) for row in flights(8)]
-    for row, cancelled, arrival in (
-        (1, 1, ""),
-        (2, "1.00", ""),
-        (4, 0, ""),
-        (5, 0, "9"),
-        (7, "?", ""),
-    ):
-        rows[row][names["ORIGIN"]] = "nowhere"
-        rows[row][names["CANCELLED"]] = cancelled
-        rows[row][names["ARR_DELAY"]] = arrival
-    decided: list[Checked] = []
-    path = written(tmp_path, rows)
-    with path.open("a") as file:
-        file.write("no row\n")
-    import_flights(chosen, FlightFile(path), Watcher(decide=decided.extend))
-    bad = decided[0].bad
-    assert (decided[0].rows, bad.count, bad.cancelled, bad.not_arrived) == (9, 6, 2, 1)
-
-
 def test_only_the_first_bad_rows_are_kept_however_many_there_are(
     tmp_path: Path, chosen: Settings
 ) -> None:
@@ -330,31 +280,19 @@ def test_the_disk_must_have_room_for_all_sources_together(
 # --- what dies in between --------------------------------------------------------------------
 
 
-class Interrupted(Exception):
-    """Raised in the importing process at a chosen moment."""
-
-
-def interrupt_at(
-    settings: Settings,
-    source: Scripted,
-    blocks: int,
-    error: type[BaseException] = KeyboardInterrupt,
-) -> None:
-    """Import until so many blocks are sealed, then be interrupted."""
-
-    def progress(tally: Tally) -> None:
-        if tally.blocks >= blocks:
-            raise error
-
-    with pytest.raises(error):
-        import_flights(settings, source, Watcher(on_progress=progress))
-
-
 @pytest.mark.usefixtures("one_block_at_once", "with_children")
 def test_an_interrupted_import_is_continued(chosen: Settings) -> None:
     rows = flights(4500)
-    for blocks, error in ((1, KeyboardInterrupt), (2, Interrupted)):
-        interrupt_at(chosen, Scripted(rows, lambda batch: None), blocks, error)
+    for blocks, error in ((1, KeyboardInterrupt), (2, RuntimeError)):
+
+        def interrupt(tally: Tally, at: int = blocks, by: type[BaseException] = error) -> None:
+            if tally.blocks >= at:
+                raise by
+
+        with pytest.raises(error):
+            import_flights(
+                chosen, Scripted(rows, lambda batch: None), Watcher(on_progress=interrupt)
+            )
     assert transactions_in(chosen.folder) == 3000
     tally = import_flights(chosen, Scripted(rows, lambda batch: None))
     assert (tally.imported, tally.already_there) == (1500, 3000)

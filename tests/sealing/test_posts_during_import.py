@@ -57,6 +57,19 @@ def counts(answer: dict[str, Any]) -> list[int]:
     return [answer[name] for name in ("accepted", "already_there", "conflicts")]
 
 
+def let_the_index_wait(monkeypatch: pytest.MonkeyPatch, above: int) -> threading.Event:
+    """Let the index take in no block above a height until the event is set."""
+    goes_on, apply = threading.Event(), IndexWriter.apply
+
+    def late(writer: IndexWriter, blocks: Any) -> None:
+        if blocks[0].header.height > above:
+            goes_on.wait(60)
+        apply(writer, blocks)
+
+    monkeypatch.setattr(IndexWriter, "apply", late)
+    return goes_on
+
+
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(importer, "BLOCKS_AT_ONCE", 2)
@@ -66,14 +79,7 @@ def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_the_index_lacks_is_compared_without_waiting_for_it(
     tmp_path: Path, chosen: Settings, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    goes_on, apply = threading.Event(), IndexWriter.apply
-
-    def late(writer: IndexWriter, blocks: Any) -> None:
-        if blocks[0].header.height > 1:  # the index of the chain so far is there
-            goes_on.wait(60)
-        apply(writer, blocks)
-
-    monkeypatch.setattr(IndexWriter, "apply", late)
+    goes_on = let_the_index_wait(monkeypatch, above=1)  # that of the chain so far is there
     rows, answers = flights(6000), dict[str, Any]()
 
     def post() -> None:
@@ -103,12 +109,7 @@ def test_what_the_index_lacks_is_compared_without_waiting_for_it(
 def test_a_post_does_not_wait_until_the_index_has_the_batch_before(
     tmp_path: Path, chosen: Settings, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    goes_on, apply, took_s = threading.Event(), IndexWriter.apply, [0.0]
-
-    def late(writer: IndexWriter, blocks: Any) -> None:
-        if blocks[0].header.height:
-            goes_on.wait(60)
-        apply(writer, blocks)
+    goes_on, took_s = let_the_index_wait(monkeypatch, above=0), [0.0]
 
     def post() -> None:
         time.sleep(SOON_S)  # the next blocks are built, and their turn comes
@@ -117,7 +118,6 @@ def test_a_post_does_not_wait_until_the_index_has_the_batch_before(
         took_s[0] = time.monotonic() - started
         goes_on.set()
 
-    monkeypatch.setattr(IndexWriter, "apply", late)
     rows, client = flights(6000), threading.Thread(target=post)
     tally = import_flights(chosen, written(tmp_path, rows), after_batch(2, client.start))
     client.join()
@@ -182,44 +182,3 @@ def test_more_posts_than_an_import_can_remember_end_it_with_a_word(
         import_flights(chosen, source, after_batch(2, post))
     assert import_flights(chosen, source).imported == 4000
     assert on_disk(chosen.folder).flights == [*rows[:2000], *posted, *rows[2000:]]
-
-
-@pytest.mark.usefixtures("with_children")
-def test_a_file_that_is_posted_while_it_is_imported_is_stored_once(
-    tmp_path: Path, chosen: Settings, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Clients post all of it in any order, as fast as they are answered."""
-    monkeypatch.setattr(importer, "BLOCKS_AT_ONCE", 3)
-    rows, is_done = flights(12_000), threading.Event()
-    parts = [rows[start : start + 250] for start in range(0, len(rows), 250)]
-    slowest_s = [0.0]
-
-    def send(order: Sequence[list[Flight]]) -> None:
-        with closing(Ledger(chosen, print)) as own:
-            for part in order:
-                if is_done.is_set():
-                    return
-                started = time.monotonic()
-                own.submitter.add_batch(part, skips=True)
-                slowest_s[0] = max(slowest_s[0], time.monotonic() - started)
-
-    clients = [
-        threading.Thread(target=send, args=(order,)) for order in (parts[::-1], parts[16:36])
-    ]
-    source = written(tmp_path, rows)
-
-    def start() -> None:
-        send(parts[-1:])  # however late the clients come
-        for client in clients:
-            client.start()
-
-    tally = import_flights(chosen, source, after_batch(3, start))
-    is_done.set()
-    for client in clients:
-        client.join()
-    import_flights(chosen, source)  # what is pending
-    stored = on_disk(chosen.folder).flights
-    assert len(stored) == len(rows)
-    assert set(stored) == set(rows)
-    assert tally.already_there
-    assert slowest_s[0] < 2 * AT_ONCE_S

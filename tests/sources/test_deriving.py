@@ -75,20 +75,6 @@ def test_no_rows_are_no_flights() -> None:
     assert list(map(len, raw.columns)) == [0] * len(FIELD_NAMES)
 
 
-@pytest.mark.parametrize(
-    ("year", "carrier", "number"),
-    [
-        ("2008", "OH", 20417),
-        ("2019", "OH", 20397),
-        ("1990", "PA (1)", 20384),
-        ("2005", "HP", 19991),
-    ],
-)
-def test_the_carrier_follows_from_code_and_day(year: str, carrier: str, number: int) -> None:
-    row = EXPO | {"Year": year, "UniqueCarrier": carrier}
-    assert value("OP_CARRIER_AIRLINE_ID", row) == number
-
-
 def test_a_code_that_nobody_had_then_is_named_with_the_day() -> None:
     _, (message,), _ = read(EXPO, EXPO | {"UniqueCarrier": "OH", "Year": "2013"})
     assert message == (

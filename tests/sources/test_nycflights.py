@@ -1,7 +1,6 @@
 import subprocess
 import sys
 from collections import Counter
-from itertools import compress
 
 import pytest
 
@@ -42,14 +41,6 @@ def test_first_flight_in_full(columns: Columns) -> None:
         *(None, "IAH", "Houston, TX", "Texas"),
         *("0517", 2, "0830", 11, 0, 227),
     )
-
-
-def test_a_cancelled_flight_has_neither_departure_nor_arrival(
-    columns: Columns,
-) -> None:
-    for name in ("DEP_TIME", "DEP_DELAY", "ARR_TIME", "ARR_DELAY", "AIR_TIME"):
-        assert set(compress(columns[name], columns["CANCELLED"])) == {None}
-    assert {"2400", "0001"} <= set(columns["DEP_TIME"])
 
 
 def test_cities_are_written_as_bts_writes_them(columns: Columns) -> None:
