@@ -20,7 +20,7 @@ from urllib.parse import quote
 
 import msgspec
 import requests
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, ReadTimeoutError
 
 from frontend.bodies import ANY_FILE
 from frontend.errors import BackendAway, Refused
@@ -231,7 +231,9 @@ class Backend:
             return self._session().request(method, address, **how)
         except requests.Timeout:
             raise
-        except requests.ConnectionError:
+        except requests.ConnectionError as error:
+            if isinstance(error.args[0], ReadTimeoutError):  # in the midst of an answer
+                raise requests.ReadTimeout(error) from error
             return self._session().request(method, address, **how)
 
     def _session(self) -> requests.Session:

@@ -12,6 +12,7 @@ from frontend.backend_client import Backend
 from frontend.errors import BackendAway, Refused
 from tests.api.processes import free_port
 from tests.frontend.fake_backend import Answer, answering
+from tests.http_servers import Handler, served_by
 
 
 @pytest.mark.parametrize(
@@ -27,18 +28,39 @@ def test_what_is_no_object_is_no_answer_of_a_backend(answer: object) -> None:
         Backend(url).get("/tip")
 
 
-def test_what_takes_too_long_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("begun", [b"", b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{"])
+def test_what_takes_too_long_is_not_asked_again(
+    monkeypatch: pytest.MonkeyPatch, begun: bytes
+) -> None:
     asked: list[str] = []
 
-    def slow(path: str, parameters: object) -> dict[str, int]:
-        asked.append(path)
-        time.sleep(0.3)
-        return {}
+    class Slow(Handler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            self.wfile.write(begun)
+            time.sleep(0.3)
 
     monkeypatch.setattr(backend_client, "ANSWER_S", 0.1)
-    with answering(slow) as url, pytest.raises(BackendAway, match=r"no answer within 0\.1 s"):
+    with served_by(Slow) as url, pytest.raises(BackendAway, match=r"no answer within 0\.1 s"):
         Backend(url).get("/tip")
     assert asked == ["/tip"]
+
+
+@pytest.mark.parametrize("breaks", [1, 2])
+def test_a_question_whose_connection_breaks_is_asked_once_more(breaks: int) -> None:
+    asked: list[str] = []
+
+    class Breaking(Handler):
+        def do_GET(self) -> None:
+            asked.append(self.path)
+            if len(asked) > breaks:
+                self.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n{}")
+
+    with served_by(Breaking) as url, ExitStack() as stack:
+        if breaks > 1:
+            stack.enter_context(pytest.raises(BackendAway))
+        assert Backend(url).get("/tip") == {}
+    assert len(asked) == 2
 
 
 # --- several -------------------------------------------------------------------------------------
