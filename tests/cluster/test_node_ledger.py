@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 from msgspec import structs
 
-from backend.base.errors import Damage, FlightchainError, InvalidSetting
+from backend.base.errors import Damage, DamagedMempool, FlightchainError, InvalidSetting
 from backend.base.files import FileLock
 from backend.base.settings import Settings
 from backend.chain.flight import as_mapping
@@ -23,6 +23,7 @@ from backend.cluster.node_status import FILE, FILE_NAME, ClusterStatus
 from backend.ledger.bts_months import Month
 from backend.ledger.file_imports import FileImports
 from backend.ledger.ledger import Ledger
+from backend.mempool.store import require_blocks
 from backend.sealing.miner_status import LOCK_NAME
 from backend.storage import checked_sqlite
 from backend.storage.layout import BLOCKS_FOLDER
@@ -145,6 +146,8 @@ def test_a_node_that_is_given_its_chain_again_is_not_told_that_blocks_are_lost(
         shutil.copytree(tmp_path / BASE / BLOCKS_FOLDER, blocks)
         with closing(Ledger(node.settings, quiet)) as ledger:
             reasons = " ".join(ledger.not_ready())
+        with pytest.raises(DamagedMempool, match="from the others"):  # of what was posted here
+            require_blocks(node.settings.folder, 1, 3)
     assert f"{blocks} lacks blocks" in reasons
     assert "from the others" in reasons
     assert "accept-loss" not in reasons

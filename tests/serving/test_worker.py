@@ -498,15 +498,20 @@ def test_too_much_at_once_is_refused_but_small_requests_are_not(
     assert answers(other.got)[0][0] == 200
 
 
-def test_a_request_in_hand_and_what_waits_behind_it_count_as_received(loop: Loop) -> None:
+@pytest.mark.parametrize("is_on_disk", [False, True])
+def test_a_request_in_hand_and_what_waits_behind_it_count_as_received(
+    loop: Loop, is_on_disk: bool
+) -> None:
     sent = request("GET /slow", body=b"x" * 40_000) + b"x" * 10_000
+    if is_on_disk:
+        loop.worker.server.bounds.site.max_body_bytes_in_memory = 1000
     with loop.held():
         client = loop.client(sent)
         loop.settle()
         (connection,) = loop.worker.connections
         held_bytes = connection.held_bytes()
     loop.until(client.hears)
-    assert held_bytes == len(sent)
+    assert held_bytes == (10_000 if is_on_disk else len(sent))
 
 
 def test_beyond_its_share_an_address_loses_its_oldest_idle_connection() -> None:

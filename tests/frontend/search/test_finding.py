@@ -200,6 +200,11 @@ def test_an_hour_alone_is_offered_at_airports(finder: Finder) -> None:
         assert finder.suggestions(text)[0].address == "/airports/EWR", text
 
 
+def test_numbers_are_suggested_with_their_flights(finder: Finder) -> None:
+    shown = [(completion.label, completion.shows) for completion in finder.completions("flight 1")]
+    assert ("Flight number 12", "8 flights: how often it is late") in shown
+
+
 @pytest.mark.parametrize(
     "text",
     [
