@@ -148,6 +148,7 @@ def test_days_that_may_be_read_in_two_ways_need_an_option(service: Service, tmp_
     path = day_first(tmp_path, ["03/02/2019", "04/02/2019"])
     status, _, errors = bulk_post(service, path)
     assert (status, "It has days such as '03/02/2019', which may be" in errors) == (1, True)
+    assert "dates=" in errors  # of the service, not of its command
     status, report, errors = bulk_post(service, path, "--dates", "day-first")
     assert (status, report["flights"]) == (0, 2), errors
 

@@ -120,6 +120,22 @@ def test_a_day_without_the_flight_offers_others(pages: FlaskClient, world: World
     assert linked == sorted(day for number, day in keys(world) if number == 1)
 
 
+def test_it_is_asked_once_which_days_have_any_flights(
+    pages: FlaskClient, monkeypatch: pytest.MonkeyPatch, world: World
+) -> None:
+    day = world.transactions[0]["FL_DATE"]
+    asked, ask = list[str](), Backend.get
+
+    def noted(self: Backend, path: str, parameters: Any = None) -> Json:
+        asked.append(path)
+        return ask(self, path, parameters)
+
+    monkeypatch.setattr(Backend, "get", noted)
+    page = source(pages, f"{PAGE}?OP_CARRIER_FL_NUM=1999&FL_DATE={day}")
+    assert "The ledger has no flight 1999" in page
+    assert asked.count("/flight_counter") == 1
+
+
 def test_another_carrier_offers_those_that_flew(pages: FlaskClient, world: World) -> None:
     everybody = {flight["OP_CARRIER_AIRLINE_ID"] for flight in world.transactions}
     number, day, other = next(
