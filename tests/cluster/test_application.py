@@ -248,6 +248,7 @@ def test_a_crash_anywhere_in_a_commit_is_made_good_by_the_replay(
     wanted = finalized(node, block)
     with patch.object(*CRASHES[place], side_effect=WriteFailed("cut")), pytest.raises(WriteFailed):
         node.ask("commit")
+    assert node.end.receipts.id_of(1, 2) is None  # while the block is not there, or not for good
     node.close()
     node.open()
     engine.decided.append(block)
@@ -276,6 +277,7 @@ def test_a_crash_between_the_block_and_the_index_is_made_good_without_a_replay(
 
 def test_a_torn_tip_is_replayed(engine: Engine) -> None:
     decide_three(engine)
+    engine.decide([])  # which makes no block, and is noted above the tip
     node = engine.nodes[1]
     wanted = node.end.state.tip_hash
     node.close()

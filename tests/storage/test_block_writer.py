@@ -272,12 +272,15 @@ def test_what_nobody_has_synced_is_on_the_disk_before_the_table_names_it(
     assert tmp_path.name in synced
 
 
-def test_a_writer_notices_a_torn_block_that_another_left(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("file", "block_file_bytes"), [(0, ONE_FILE), (2, A_FILE_EACH)])
+def test_a_writer_notices_a_torn_block_that_another_left(
+    tmp_path: Path, file: int, block_file_bytes: int
+) -> None:
     messages: list[str] = []
-    with writing(tmp_path, messages) as writer:
+    with writing(tmp_path, messages, block_file_bytes=block_file_bytes) as writer:
         append_blocks(writer, [1])
         writer.release()
-        with block_file(tmp_path).open("ab") as stream:
+        with block_file(tmp_path, file).open("ab") as stream:
             stream.write(b"FCB1 and then the light went out")
         writer.acquire(wait=False)
         assert len(messages) == 1

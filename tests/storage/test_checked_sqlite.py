@@ -3,12 +3,13 @@
 import os
 import resource
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import apsw
 import pytest
 
-from backend.storage.checked_sqlite import connect, in_words, new_file
+from backend.storage.checked_sqlite import Wrong, connect, in_words, new_file, require_checksums
 
 
 def test_a_new_file_is_on_the_disk_before_it_takes_its_place(
@@ -29,6 +30,15 @@ def test_a_new_file_is_on_the_disk_before_it_takes_its_place(
     with new_file(tmp_path / "file") as connection:
         connection.execute("CREATE TABLE t (x)")
     assert calls[-3:] == ["fdatasync", "replace", "fsync"]
+
+
+def test_a_file_of_which_the_last_page_is_cut_short_is_not_taken_for_whole(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    with new_file(path) as connection:
+        connection.execute("CREATE TABLE t (x)")
+    os.truncate(path, path.stat().st_size - 1)
+    with closing(connect(path)) as connection, pytest.raises(Wrong, match="is cut short"):
+        require_checksums(connection)
 
 
 def test_who_may_not_read_for_want_of_room_is_told_to_free_some(tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from backend.base.errors import DamagedBlock
 from backend.base.words import counted
+from backend.storage.genesis import genesis_in
 from backend.storage.layout import ENTRY_BYTES, TABLE_NAME, block_file_name, place_from
 from tests.cases import each_of
 from tests.effort import tries
@@ -493,9 +494,12 @@ def test_the_table_of_another_ledger_is_made_again(
 ) -> None:
     whole, other = contents(five_files), tmp_path_factory.mktemp("other")
     make_chain(other, [1] * count, difficulty_bits=1)
+    genesis = genesis_in(five_files)
     table_path(five_files).write_bytes(contents(other)[TABLE_NAME])
+    assert genesis_in(five_files) == ""  # so that nothing is taken for this ledger's or the other's
     assert recovered(five_files)[1] == [REMADE, added(0, 4)]
     assert contents(five_files) == whole
+    assert genesis_in(five_files) == genesis
     assert_goes_on(five_files, 4)
 
 

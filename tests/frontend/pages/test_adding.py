@@ -276,6 +276,8 @@ def test_an_equal_flight_is_said_on_the_receipt(visitor: Visitor) -> None:
     first_id = int(first.split("/")[2])
     assert receipt_of(visitor, second)["duplicate_of"] == first_id
     assert f'<a href="/transactions/{first_id}">' in visitor.client.get(second).text
+    later = second.partition("?")[0].split("/")[2]
+    assert receipt_of(visitor, f"{first}?duplicate_of={later}")["duplicate_of"] is None
 
 
 def test_a_link_cannot_claim_that_flights_are_equal(visitor: Visitor) -> None:

@@ -11,6 +11,7 @@ from flask.testing import FlaskClient
 from backend.questions.carriers import CARRIER
 from frontend.backend_client import Backend
 from frontend.filters import plus
+from frontend.pages import flight_status
 from frontend.pages.flight_status import MOST_LEGS_SHOWN
 from frontend.questions import flights_of_day
 from tests.api.worlds import Json, World
@@ -107,7 +108,10 @@ def test_the_days_of_one_carrier_are_its_own(pages: FlaskClient, world: World) -
         assert row["count"] == len(legs_of(world, 1, row["FL_DATE"], carrier))
 
 
-def test_a_day_without_the_flight_offers_others(pages: FlaskClient, world: World) -> None:
+def test_a_day_without_the_flight_offers_the_nearest_others(
+    pages: FlaskClient, world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(flight_status, "DAYS_OFFERED", 2)
     last = max(flight["FL_DATE"] for flight in world.transactions)
     after = plus(last, 40)
     page = source(pages, f"{PAGE}?OP_CARRIER_FL_NUM=1&FL_DATE={after}&OP_CARRIER_AIRLINE_ID=")
@@ -117,7 +121,7 @@ def test_a_day_without_the_flight_offers_others(pages: FlaskClient, world: World
     month = source(pages, f"{PAGE}?OP_CARRIER_FL_NUM=1&FL_DATE=2099-03-01&FINAL_DATE=2099-03-31")
     assert "scheduled to leave in March 2099" in month
     linked = re.findall(rf'href="{PAGE}\?OP_CARRIER_FL_NUM=1&FL_DATE=([0-9-]+)"', page)
-    assert linked == sorted(day for number, day in keys(world) if number == 1)
+    assert linked == sorted(day for number, day in keys(world) if number == 1)[-2:]
 
 
 def test_it_is_asked_once_which_days_have_any_flights(
@@ -164,6 +168,11 @@ def test_an_unknown_number_offers_similar_ones(pages: FlaskClient, world: World)
         page = source(pages, query)
         linked = re.findall(r'<td><a href="/report\?OP_CARRIER_FL_NUM=(\d+)"', page)
         assert list(map(int, linked)) == alike, query
+    page = source(
+        pages, "/report?OP_CARRIER_FL_NUM=19&INITIAL_DATE=2099-03-01&FINAL_DATE=2099-03-01"
+    )
+    assert '<td><a href="/report?OP_CARRIER_FL_NUM=1' in page
+    assert '<td><a href="/report?OP_CARRIER_FL_NUM=19"' not in page
 
 
 def change_answers(patch: pytest.MonkeyPatch, change: Callable[[Json], None]) -> None:
