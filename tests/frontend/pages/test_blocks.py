@@ -83,7 +83,7 @@ def test_the_twins_of_the_list_hold_the_same(pages: FlaskClient, world: World) -
 
 
 def test_a_height_or_a_hash_leads_to_its_block(pages: FlaskClient, world: World) -> None:
-    for query in ("height=5", "height=+5+", "height=005", f"hash={world.hashes[5]}"):
+    for query in ("height=5", "height=+5+", "height=0,005", f"hash={world.hashes[5]}"):
         answer = pages.get(f"/blocks?{query}")
         assert answer.status_code == 302, query
         assert answer.headers["Location"] == "/blocks/5", query

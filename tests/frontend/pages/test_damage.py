@@ -39,8 +39,12 @@ def test_a_damaged_block_shows_what_is_known(pages: FlaskClient, world: World) -
     source = pages.get(f"/blocks/{DAMAGED}").text
     for neighbour in (DAMAGED - 1, DAMAGED + 1):
         assert f'<a href="/blocks/{neighbour}"' in source
+    form = pages.get(f"/blocks?height={DAMAGED}")
+    assert form.headers["Location"] == f"/blocks/{DAMAGED}"
     twin = pages.get(f"/blocks/{DAMAGED}.json")
     assert (twin.status_code, twin.mimetype) == (503, "application/problem+json")
+    for answer in (twin, pages.get(f"/blocks/{DAMAGED}/none")):
+        assert answer.headers["Cache-Control"] == "no-store"
 
 
 def test_no_block_above_the_newest_is_said_to_protect_it(

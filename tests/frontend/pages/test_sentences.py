@@ -63,7 +63,7 @@ WORDS = {
     ],
     f"/rankings?{WN}": ["> only carrier Southwest Airlines</label>"],
     "/rankings?page=7&sort=flights": [
-        'There is no page 7 of this ranking. <a href="/rankings?sort=flights'
+        'There is no page 7 of this ranking. <a href="/rankings?sort=flights&INITIAL'
     ],
     OLD: ['block <a href="/blocks/3">3</a>', "no flights on this day", f'"/days?{YEAR}">Calendar'],
     "/days/1987-10-01": [
