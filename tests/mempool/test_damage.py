@@ -426,17 +426,21 @@ def test_a_process_that_has_the_old_file_open_writes_to_the_new_one(house: House
 # --- how far is acknowledged -------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("how", ["missing", "damaged", "empty", "cut short", "too long"])
+@pytest.mark.parametrize(
+    "how", ["missing", "removed while open", "damaged", "empty", "cut short", "too long"]
+)
 def test_a_lost_mark_alone_is_made_anew_and_said(house: House, how: str) -> None:
     batches_written(house)
     path = house.folder / MARK_NAME
     data = path.read_bytes()
-    if how == "missing":
+    mempool = house.mempool()
+    if how == "removed while open":
+        mempool.pending_count()
+    if how in {"missing", "removed while open"}:
         path.unlink()
     else:
         spoiled = {"damaged": b"?" + data[1:], "cut short": data[:-1], "too long": 2 * data}
         path.write_bytes(spoiled.get(how, b""))
-    mempool = house.mempool()
     assert accept_in(mempool, [NEW], T).first_transaction == len(ALL)
     assert everything(mempool) == [*ALL, (len(ALL), NEW)]
     (message,) = house.messages

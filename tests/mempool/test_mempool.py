@@ -9,6 +9,7 @@ from backend.base import files
 from backend.base.errors import TryLater
 from backend.mempool import Accepted, id_lock
 from backend.mempool.mempool import LOCK_NAME
+from backend.mempool.recovery_view import PendingInRecovery
 from tests.flights import flight, flights
 from tests.mempool.house import WAIT_S, House, T, everything
 from tests.submitting import accept_in
@@ -138,3 +139,13 @@ def test_threads_of_one_process_do_not_wait_for_each_other_without_end(house: Ho
     assert len(refused) == 1
     assert "locked by another request of this process" in refused[0]
     assert accept_in(mempool, [flight(0)], T).first_transaction == 0
+
+
+def test_each_recovery_of_the_blocks_is_told_what_the_mempool_holds_then(house: House) -> None:
+    mempool = house.mempool()
+    pending = PendingInRecovery(mempool)
+    for count in range(3):
+        with pending.locked():
+            assert pending.holds(0, count)
+            assert not pending.holds(0, count + 1)
+        accept_in(mempool, [flight(count)], T)

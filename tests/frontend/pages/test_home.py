@@ -7,6 +7,8 @@ import time
 import pytest
 from flask.testing import FlaskClient
 
+from frontend.backend_client import Backend
+from frontend.errors import Refused
 from tests.api.worlds import Json, World
 from tests.frontend.fake_backend import Answer, answering
 from tests.frontend.pages.reading import pages_over, text
@@ -88,6 +90,18 @@ def test_a_backend_that_is_away_is_said_in_words(lonely_pages: FlaskClient) -> N
     twin = lonely_pages.get("/index.json")
     assert twin.status_code == 503
     assert twin.headers["Content-Type"] == "application/problem+json"
+
+
+def test_who_is_to_wait_is_told_how_long_the_ledger_says(
+    pages: FlaskClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def busy(*_: object) -> Json:
+        raise Refused({"detail": "the index is being rebuilt"}, 503, 17)
+
+    monkeypatch.setattr(Backend, "get", busy)
+    for path in ("/blocks/1", "/blocks/1.json"):
+        answer = pages.get(path)
+        assert (answer.status_code, answer.headers["Retry-After"]) == (503, "17")
 
 
 def test_a_page_says_how_long_it_took_and_how_much_of_that_it_waited(pages: FlaskClient) -> None:
