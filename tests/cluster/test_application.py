@@ -16,12 +16,13 @@ from backend.cluster import signed_transactions
 from backend.cluster.application import BAD, MOST_AHEAD, OK, OLD, UNFIT
 from backend.cluster.configuration import BASE
 from backend.cluster.messages import RECHECK, REJECT
-from backend.cluster.signed_transactions import MOST_FLIGHTS
+from backend.cluster.signed_transactions import MOST_FLIGHTS, packed
+from backend.mempool import Accepted
 from backend.storage.block_writer import BlockWriter
 from backend.storage.receipt_store import ReceiptWriter
 from tests.cases import each_of
 from tests.cluster.engine import T0, Engine, Node, begin, finalized, time_of
-from tests.flights import on_disk
+from tests.flights import flights, on_disk
 from tests.storage.chains import block_file, flip
 
 
@@ -92,6 +93,10 @@ def test_a_block_with_a_gap_a_copy_or_too_much_is_rejected(engine: Engine) -> No
     assert rejected(b, [b"nonsense"])
     assert rejected(b, [a.sent(0, 1, T0 + b.membership.leeway_ms + 1)])
     assert not rejected(b, [a.sent(0, 1, T0 + b.membership.leeway_ms)])
+    early_ms, late_ms = T0 - b.membership.leeway_ms - 1, T0 + b.membership.leeway_ms + 1
+    for other_ms, fits in ((T0, True), (early_ms, False), (late_ms, False)):
+        parts = [Accepted(n, at_ms, flights(1, n)) for n, at_ms in enumerate((T0, other_ms))]
+        assert rejected(b, [packed(a.membership.cluster, 0, parts, a.identity.key)]) != fits
 
 
 def test_a_proposal_takes_what_was_accepted_first_and_no_more_than_a_block_holds(
@@ -104,6 +109,9 @@ def test_a_proposal_takes_what_was_accepted_first_and_no_more_than_a_block_holds
     engine.decide([*sent, b.sent(0, 1, T0 + 15)], T0 + 50)
     assert on_disk(b.settings.folder).sizes == [3 * MOST_FLIGHTS + 1, 2 * MOST_FLIGHTS]
     assert max(on_disk(b.settings.folder).sizes) <= MAX_TRANSACTIONS
+    txs = [a.sent(5 * MOST_FLIGHTS, 1), b.sent(1, 1, T0 + 1)]
+    asked = {"txs": txs, "max_tx_bytes": len(txs[0]), "time": time_of(T0 + 50)}
+    assert a.ask("prepare_proposal", **asked)["txs"] == txs[:1]
 
 
 def test_flights_of_a_clock_that_is_ahead_wait_until_their_time_has_come(engine: Engine) -> None:
@@ -181,6 +189,11 @@ def test_peers_are_let_in_while_the_index_of_a_node_is_rebuilt(engine: Engine) -
         threading.Thread(target=ask, daemon=True).start()
         codes = [answers.get(timeout=10).get("code", OK) for _ in range(3)]
     assert codes == [OK, OK, BAD]
+
+
+def test_the_engine_of_another_cluster_is_refused(engine: Engine) -> None:
+    with pytest.raises(FlightchainError, match="the engine is of the cluster another, and"):
+        engine.nodes[0].ask("init_chain", chain_id="another")
 
 
 def test_a_node_has_no_snapshots_for_others(engine: Engine) -> None:
