@@ -114,6 +114,16 @@ def test_a_proposal_takes_what_was_accepted_first_and_no_more_than_a_block_holds
     assert a.ask("prepare_proposal", **asked)["txs"] == txs[:1]
 
 
+def test_flights_of_a_clock_that_was_put_back_stay_in_the_order_of_their_numbers(
+    engine: Engine,
+) -> None:
+    a, b = engine.nodes[:2]
+    sent = [a.sent(0, 1, T0 + 20), b.sent(0, 1, T0 + 15), a.sent(1, 1, T0 + 10)]
+    engine.decide(sent, T0 + 50)
+    assert on_disk(a.settings.folder).timestamps == [T0 + 15, T0 + 20, T0 + 20]
+    assert [a.end.receipts.id_of(0, number) for number in range(2)] == [1, 2]
+
+
 def test_flights_of_a_clock_that_is_ahead_wait_until_their_time_has_come(engine: Engine) -> None:
     ahead, other = engine.nodes[:2]
     hour_ms = 3_600_000
@@ -156,6 +166,7 @@ def test_a_transaction_that_others_could_have_made_is_refused(engine: Engine) ->
     for at in (5, 13, 15, 40, 90):  # node, number, count, signature, payload
         assert checked(b, good[:at] + bytes([good[at] ^ 1]) + good[at + 1 :]) == BAD
     assert checked(b, a.sent(MOST_AHEAD, 1)) == UNFIT
+    assert checked(b, a.sent(2**53, 1, serial=0)) == BAD
     assert checked(b, good) == OK
     engine.decide([good])
     assert checked(b, good, RECHECK) == OLD

@@ -9,6 +9,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from msgspec import structs
 
 from backend.base.errors import Damage, FlightchainError, NotFound, TryLater
 from backend.base.files import FileLock
@@ -191,6 +192,9 @@ def test_a_node_that_was_killed_a_moment_ago_accepts_nothing(tmp_path: Path) -> 
     assert StatusReader(tmp_path).refusal().endswith("nothing is accepted")
     with FileLock(tmp_path / LOCK_NAME):
         assert StatusReader(tmp_path).refusal() == ""
+        old = structs.replace(fresh, written_s=fresh.written_s - node_status.FRESH_S)
+        node_status.FILE.write_unsynced(tmp_path, old)  # as by one that hangs
+        assert StatusReader(tmp_path).refusal().endswith("nothing is accepted")
 
 
 @pytest.mark.parametrize("name", ["log.key", "blocks"])

@@ -13,6 +13,7 @@ import pytest
 from backend.base.errors import FlightchainError, TryLater
 from backend.cluster.engine import VARIABLE, Engine, program
 from backend.cluster.engine_watch import (
+    CATCHES_UP,
     DIAL_EVERY_S,
     LONGEST_STILL_S,
     STANDS_STILL_S,
@@ -95,6 +96,14 @@ def test_an_engine_that_stands_still_while_others_go_on_must_be_started_again(
     look(0, STANDS_STILL_S)
     with pytest.raises(FlightchainError, match="stood still at height 5 for 21 s"):
         look(0, LATER_S)
+
+
+@pytest.mark.parametrize(("height", "refusal"), [(3, ""), (4, CATCHES_UP)])
+def test_a_node_that_lacks_more_than_two_blocks_accepts_nothing(
+    engine: FakeEngine, look: Look, height: int, refusal: str
+) -> None:
+    engine.heights = dict.fromkeys(engine.peer_ids, height)
+    assert look(0, 0).refusal == refusal
 
 
 def test_so_must_one_that_stands_still_while_flights_wait(look: Look) -> None:

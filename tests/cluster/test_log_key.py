@@ -53,6 +53,7 @@ def test_a_proof_from_one_node_is_verified_with_the_key_of_another(
     engine.decide([node.sent(0, 3) for node in engine.nodes])
     a, b = engine.nodes
     assert key_of(a) == key_of(b)
+    assert (chain(a) / KEY_NAME).stat().st_mode & 0o077 == 0
     assert (chain(a) / CHECKPOINT_NAME).read_bytes() == (chain(b) / CHECKPOINT_NAME).read_bytes()
     assert verdicts(engine, tmp_path, key_of(a)) == ["verified", "verified"]
 
