@@ -214,7 +214,7 @@ def test_flights_that_contradict_stored_ones_are_refused_or_left_out(tmp_path: P
     assert done.returncode == 1
     assert "transaction 7 (block 1)" in done.stderr
     assert done.stderr.endswith(
-        "error: a file contradicts the ledger; go on with --on-conflict keep; nothing was "
+        "error: flights contradict earlier records; go on with --on-conflict keep; nothing was "
         "imported\n"
     )
     assert transactions_in(folder) == 50
@@ -224,13 +224,28 @@ def test_flights_that_contradict_stored_ones_are_refused_or_left_out(tmp_path: P
     delay = int(str(flights(50)[7][16]))
     assert line.startswith("late.csv: ")
     assert "transaction 7 (block 1)" in line
-    assert str(delay) in line.partition("stored")[2]
-    assert str(delay + 10) in line.partition("stored")[0]
-    assert "late.csv: 2 flights contradict stored flights, which stay\n" in done.stderr
+    assert str(delay) in line.partition("earlier")[2]
+    assert str(delay + 10) in line.partition("earlier")[0]
+    assert "late.csv: 2 flights contradict earlier records, which stay\n" in done.stderr
     assert done.stderr.endswith(
-        "late.csv: 10 flights imported in 1 block, 48 were there already, "
-        "2 contradict stored flights\n"
+        "late.csv: 10 flights imported in 1 block, 48 were there already or repeated, "
+        "2 contradict earlier records\n"
     )
+
+
+def test_rows_that_repeat_or_contradict_an_earlier_row_are_not_said_to_be_stored(
+    tmp_path: Path,
+) -> None:
+    first = flights(1)[0]
+    late = [*first[:16], int(str(first[16])) + 10, *first[17:]]
+    file = tmp_path / "twice.csv"
+    file.write_text(csv_of([first, first, late]), encoding="utf-8")
+    done = imported(tmp_path / "chain", "--on-conflict", "fail", str(file))
+    assert "; 1 flight is new, 1 is there already or repeated\n" in done.stderr
+    assert f"a record before it: ARR_DELAY {late[16]}, earlier {first[16]}\n" in done.stderr
+    assert "twice.csv: 1 flight contradicts earlier records, which stay\n" in done.stderr
+    assert "stored" not in done.stderr
+    assert "ledger" not in done.stderr
 
 
 # --- what files are taken for, and pipes -----------------------------------------------------
@@ -283,7 +298,7 @@ def test_it_says_what_it_took_a_file_for(tmp_path: Path) -> None:
     assert "\nsome.csv: taken for the 19 fields; " in done.stderr
     assert "; 30 flights are new\n" in done.stderr
     again = imported(tmp_path / "chain", file)
-    assert "; 0 flights are new, 30 are there already\n" in again.stderr
+    assert "; 0 flights are new, 30 are there already or repeated\n" in again.stderr
 
 
 def test_cities_that_a_file_lacks_come_from_the_ledger(tmp_path: Path) -> None:

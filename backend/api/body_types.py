@@ -184,6 +184,7 @@ class Understood(Answer, kw_only=True):
         Meta(description="how many cells of each field were emptied, as their values mean nothing"),
     ]
     repeated_headers: Annotated[Count, Meta(description="lines left out that repeat the header")]
+    files_without_rows: Annotated[Count, Meta(description="files in an archive that are left out")]
     sample: Annotated[
         list[Mapping[str, Any]] | UnsetType,
         Meta(description="the first rows, in a dry run; an invalid value is shown as it was sent"),

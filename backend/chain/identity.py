@@ -142,7 +142,7 @@ class NewFlights:
 
 
 class Conflict(NamedTuple):
-    """A record that contradicts a stored one of the same flight."""
+    """A record that contradicts an earlier one of the same flight."""
 
     flight: Flight
     stored: Stored
@@ -151,7 +151,7 @@ class Conflict(NamedTuple):
         day, carrier, number, origin, dest = leg_of(self.flight)
         here, there = as_mapping(self.flight), as_mapping(self.stored.flight)
         names = differences(self.flight, self.stored.flight)
-        pairs = [f"{name} {_shown(here[name])}, stored {_shown(there[name])}" for name in names]
+        pairs = [f"{name} {_shown(here[name])}, earlier {_shown(there[name])}" for name in names]
         return (
             f"flight {number} of carrier {carrier} on {day} from {origin} to {dest} contradicts "
             f"{self.stored.place}: {'; '.join(pairs)}"

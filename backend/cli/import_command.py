@@ -98,7 +98,7 @@ class _FileOrMonths(LocalPath):
     type=click.Choice(list(ON_CONFLICT)),
     default=KEEP,
     show_default=True,
-    help=f"If flights contradict stored ones: {'; '.join(map(': '.join, ON_CONFLICT.items()))}.",
+    help=f"If flights contradict earlier ones: {'; '.join(map(': '.join, ON_CONFLICT.items()))}.",
 )
 @click.option(
     "--bad-rows",

@@ -62,7 +62,7 @@ class ImportDialogue:
     def __init__(
         self, skipping: Skipping, on_conflict: str = KEEP, bad_rows: "Spool | None" = None
     ) -> None:
-        """on_conflict: a key of `ON_CONFLICT`, about flights that contradict stored ones.
+        """on_conflict: a key of `ON_CONFLICT`, about flights that contradict earlier records.
 
         bad_rows: will hold the bad rows.
         """
@@ -169,7 +169,7 @@ class ImportDialogue:
         for checked in conflicting:
             say(_conflict_words(checked.label, checked.comparison.conflicts))
         if conflicting and self._on_conflict == FAIL:
-            reason = "a file contradicts the ledger; go on with --on-conflict keep"
+            reason = "flights contradict earlier records; go on with --on-conflict keep"
             raise FlightchainError(reason)
         if bad:
             self._require_few(bad)
@@ -234,6 +234,7 @@ class ImportDialogue:
 
 
 _GO_ON = "run the same command again to continue"
+_THERE = "there already or repeated"  # by an earlier row of the files
 
 
 @contextmanager
@@ -265,7 +266,7 @@ def _checked_words(checked: "Checked") -> str:
     words = [f"taken for {checked.understood}"] if checked.understood else []
     words.append(counted(checked.flights, "flight is new", "flights are new"))
     if count := checked.comparison.already_there:
-        words[-1] += f", {counted(count, 'is there already', 'are there already')}"
+        words[-1] += f", {counted(count, 'is', 'are')} {_THERE}"
     return "; ".join(words)
 
 
@@ -301,17 +302,17 @@ def _bad_words(checked: "Checked") -> str:
 
 def _conflict_words(label: str, count: int) -> str:
     flights = counted(count, "flight contradicts", "flights contradict")
-    return f"{label}: {flights} stored flights, which stay"
+    return f"{label}: {flights} earlier records, which stay"
 
 
 def _summary(tally: "Tally") -> str:
     blocks = counted(tally.blocks, "block")
     parts = [f"{tally.label}: {counted(tally.imported, 'flight')} imported in {blocks}"]
     if tally.already_there:
-        parts.append(counted(tally.already_there, "was there already", "were there already"))
+        parts.append(f"{counted(tally.already_there, 'was', 'were')} {_THERE}")
     if tally.conflicts:
         verb = "contradicts" if tally.conflicts == 1 else "contradict"
-        parts.append(f"{tally.conflicts:,} {verb} stored flights")
+        parts.append(f"{tally.conflicts:,} {verb} earlier records")
     if tally.bad:
         parts.append(counted(tally.bad, "bad row was left out", "bad rows were left out"))
     return ", ".join(parts)

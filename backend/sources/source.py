@@ -112,6 +112,7 @@ class Understanding:
             "dates_written": WRITTEN.get(str(self.dates)),
             "emptied": self.emptied,
             "repeated_headers": self.repeated_headers,
+            "files_without_rows": len(self.empty),
             **({"sample": self.sample()} if with_sample else {}),
         }
 

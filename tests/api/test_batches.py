@@ -131,6 +131,7 @@ def test_answers_say_what_the_body_was_taken_for(client: FlaskClient) -> None:
         "dates_written": None,
         "emptied": {"ARR_TIME": 1, "ARR_DELAY": 1, "DEP_TIME": 1, "DEP_DELAY": 1},
         "repeated_headers": 1,
+        "files_without_rows": 0,
     }
     receipt = good(post(client, body.encode(), kind="application/octet-stream"), 202)
     assert receipt["understood"] == understood

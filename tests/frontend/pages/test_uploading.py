@@ -1,12 +1,10 @@
 """Files of flights: good, bad, empty, too long, in other letters; in one piece and in parts."""
 
-import io
 import json
 import re
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from itertools import count
-from zipfile import ZipFile
 
 import msgspec
 import pytest
@@ -23,6 +21,7 @@ from tests.api.worlds import generated, settings_for
 from tests.flights import changed, csv_of, csv_of_days
 from tests.frontend.pages.reading import text_of
 from tests.frontend.writing import FLIGHTS, Visitor, errors_beside, notice, visiting
+from tests.sources.samples import archive
 
 EXPO = (
     "Year,Month,DayofMonth,UniqueCarrier,FlightNum,Origin,Dest,DepTime,DepDelay,ArrTime,ArrDelay,"
@@ -187,11 +186,9 @@ def test_all_bad_rows_are_counted_and_the_first_are_shown(visitor: Visitor) -> N
 def test_a_bad_row_of_an_archive_is_named_with_its_table_and_is_no_markup(
     visitor: Visitor,
 ) -> None:
-    archive = io.BytesIO()
-    with ZipFile(archive, "w") as zipped:
-        zipped.writestr("a.csv", csv_of(generated(30)))
-        zipped.writestr("b.csv", lines_of(new_csv())[0] + b"<script>" + b",".join([b"x"] * 19))
-    page = visitor.upload(archive.getvalue(), "<b>.zip").text
+    bad = lines_of(new_csv())[0] + b"<script>" + b",".join([b"x"] * 19)
+    zipped = archive({"a.csv": csv_of(generated(30)), "b.csv": bad})
+    page = visitor.upload(zipped, "<b>.zip").text
     shown = text_of(page)
     assert "30 rows are flights, 1 is not." in shown
     assert re.search(r"Table Line What is wrong Field Value <b>.zip/b.csv 2 must be", shown)
@@ -241,11 +238,13 @@ def test_parts_are_to_be_sent_again_while_the_backend_is_away(lonely_pages: Flas
 
 
 def test_a_check_shows_what_columns_were_understood_as(visitor: Visitor) -> None:
-    page = visitor.upload(EXPO.encode(), "2008.csv")
+    empty = EXPO.splitlines()[0].encode()
+    page = visitor.upload(archive({"2008.csv": EXPO.encode(), "2009.csv": empty}), "expo.zip")
     text = text_of(page.text)
     assert "The file was taken for: hflights (the package of this name (R))." in text
     assert "1 cell of AIR_TIME was emptied, because its value means nothing." in text
     assert "1 line was left out, which repeats the header." in text
+    assert "1 file without rows was left out." in text
     assert "Field In the file Row 1 Row 2" in text
     assert "FL_DATE from Year and Month and DayofMonth 2008-01-03 2008-01-04" in text
     assert "OP_CARRIER_AIRLINE_ID from UniqueCarrier and FL_DATE (table of carriers) 19393" in text
