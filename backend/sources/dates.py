@@ -84,6 +84,11 @@ def forms(value: object) -> Set[bool]:
     return {YEAR_FIRST in days} if days else set()
 
 
+def have_year_first(values: Iterable[object]) -> bool:
+    """Return whether some are days, and in all of these the year comes first."""
+    return set().union(*map(forms, values)) == {True}
+
+
 def _calendar_days(orders: dict[str, tuple[str, str | int, str]]) -> dict[str, date]:
     days = {}
     for order, (year, month, day) in orders.items():
@@ -173,7 +178,7 @@ def order_of(batches: Iterable[Iterable[Evidence]]) -> str | None:
     doubtful: object = None
     for number, batch in enumerate(batches):
         rows = list(dict.fromkeys(batch))
-        if number == 0 and set().union(*(forms(row[0]) for row in rows)) == {True}:
+        if number == 0 and have_year_first(row[0] for row in rows):
             return YEAR_FIRST
         fits = [(row[0], _fitting(row)) for row in rows]
         proofs = {next(iter(orders)): day for day, orders in fits if len(orders) == 1}

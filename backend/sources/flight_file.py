@@ -23,6 +23,7 @@ from backend.sources.dates import (
     counting,
     doubt,
     forms,
+    have_year_first,
     order_of,
     readings,
     swapped,
@@ -208,12 +209,14 @@ class FlightFile(Source):
     def _described(
         self, file: PackedFile, reading: Reading, deriver: Deriver, first: list[RecordBatch]
     ) -> Understanding:
-        known = self._understanding
+        known, order = self._understanding, self._days[file][1]
+        days = [day for b in first for day in b.columns[reading.places["FL_DATE"]]] if order else []
+        order = YEAR_FIRST if have_year_first(days) else order  # whatever the user says of others
         if known is None:
             sampler = copy(deriver)  # which counts for itself
             known = self._understanding = Understanding(
                 reading,
-                self._days[file][1],
+                order,
                 lambda: [row for batch in first for row in _sample(sampler, batch)],
                 empty=self._empty,
             )
@@ -222,6 +225,8 @@ class FlightFile(Source):
                 f"is of another kind ({reading.kind.name}) than the files before it "
                 f"({known.reading.kind.name}); import it separately"
             )
+        if known.dates in (None, YEAR_FIRST):  # which tells nothing of the days of this file
+            known.dates = order or known.dates
         deriver.emptied = known.emptied
         return known
 

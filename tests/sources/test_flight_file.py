@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from backend.base.day_orders import MONTH_FIRST
+from backend.base.day_orders import DAY_FIRST, MONTH_FIRST, YEAR_FIRST
 from backend.base.errors import BadRow, InvalidInput
 from backend.chain.fields import FIELD_NAMES, POSITION
 from backend.chain.flight import flight_of
@@ -127,6 +127,18 @@ def dated(folder: Path, days: list[str], weekdays: Sequence[object] | None = Non
 
 def days_of(path: Path, dates: str = "") -> list[object]:
     return [flight[POSITION["FL_DATE"]] for flight in flights_of(FlightFile(path, dates=dates))]
+
+
+@pytest.mark.parametrize("dates", ["", DAY_FIRST])
+def test_the_order_of_days_is_that_of_the_file_whatever_the_user_says(
+    tmp_path: Path, dates: str
+) -> None:
+    dated(tmp_path, ["2019-03-13", "2019-03-14"])
+    assert understood(open_source(tmp_path, dates=dates)).dates == YEAR_FIRST
+    (tmp_path / "flights.csv").rename(tmp_path / "first.csv")
+    dated(tmp_path, ["15/03/2019"])
+    assert days_of(tmp_path, dates) == ["2019-03-13", "2019-03-14", "2019-03-15"]
+    assert understood(open_source(tmp_path, dates=dates)).dates == DAY_FIRST
 
 
 def test_days_that_may_be_two_are_refused_until_the_user_says_which(tmp_path: Path) -> None:
