@@ -13,7 +13,7 @@ from flask import Blueprint, Response, current_app, redirect, render_template, r
 from werkzeug.exceptions import RequestEntityTooLarge
 from werkzeug.wrappers import Response as AnyResponse
 
-from frontend.adding.submitted_form import NEVER_TWICE, SubmittedForm, form_after, token_in
+from frontend.adding.submitted_form import SubmittedForm, form_after, token_in
 from frontend.adding.uploads import UploadedFile, sent, settled
 from frontend.bodies import NO_ROOM, PART_BYTES, reason_of
 from frontend.context import backend, settings
@@ -29,6 +29,7 @@ NO_FILE = "Please choose a file."
 EMPTY = "It is empty; download it again."
 UNTICKED = "Nothing was added, because many rows are bad and the box below was not ticked."
 AGAIN = "Please choose the file again."
+KEPT = "What was sent is kept."
 TOO_LONG = "The file is longer than {}, the most that can be sent in one piece; nothing was added."
 NOT_IN_ONE_PIECE = "This cannot be taken in one piece: {}. Nothing was added."
 ONWARD = (
@@ -136,7 +137,7 @@ def _too_long(problem: RequestEntityTooLarge) -> str:
 def _failed(problem: Exception) -> Response:
     if isinstance(problem, RequestEntityTooLarge):
         return problem_twin(413, "Too long", reason_of(problem))
-    form = form_after(problem, {}, _token_in_header(), NEVER_TWICE)
+    form = form_after(problem, {}, _token_in_header(), KEPT)
     return form.response(problem_twin(form.status, "Not added", form.notice or form.error("TOKEN")))
 
 
