@@ -12,14 +12,17 @@ import pytest
 from tests.api.worlds import Json
 
 LEG = ("OP_CARRIER_AIRLINE_ID", "ORIGIN", "DEST", "DEP_DELAY", "ARR_DELAY")
-NAMES = (*LEG, "DEP_TIME", "TRANSACTION_ID", "BLOCK_HEIGHT")
-ENDS = ("ORIGIN_CITY_NAME", "DEST_CITY_NAME")
 
 
 def require_agreement(
-    database: duckdb.DuckDBPyConnection, ask: Callable[..., Json], questions: int
+    database: duckdb.DuckDBPyConnection,
+    ask: Callable[..., Json],
+    questions: int,
+    *,
+    leg: Sequence[str] = LEG,
+    ends: Sequence[str] = ("ORIGIN", "DEST"),
 ) -> None:
-    """Ask so many random questions of each kind."""
+    """Ask so many random questions of each kind. leg: of a flight. ends: how routes are named."""
     chance = random.Random(questions)
 
     def judge(condition: str, *values: Any, what: Sequence[str] = ("count(*)",)) -> list[Any]:
@@ -34,8 +37,8 @@ def require_agreement(
     between = "FL_DATE BETWEEN ? AND ?"
     for number, day in sample("OP_CARRIER_FL_NUM", "FL_DATE"):
         answer = ask("filter_transactions", OP_CARRIER_FL_NUM=number, FL_DATE=str(day))
-        legs = [tuple(flight[name] for name in NAMES) for flight in answer["flights"]]
-        rows = judge("OP_CARRIER_FL_NUM = ? AND FL_DATE = ?", number, day, what=NAMES)
+        legs = [tuple(flight[name] for name in leg) for flight in answer["flights"]]
+        rows = judge("OP_CARRIER_FL_NUM = ? AND FL_DATE = ?", number, day, what=leg)
         assert Counter(legs) == Counter(rows)
     for (carrier,) in sample("OP_CARRIER_AIRLINE_ID"):
         days = _interval(chance, first, last)
@@ -45,11 +48,11 @@ def require_agreement(
         ((*counts, mean),) = judge(condition, carrier, *days.values(), what=what)
         assert [answer["flights"], answer["arrived"], answer["cancelled"]] == counts
         assert answer["average_delay"] == (None if mean is None else pytest.approx(mean))
-    for route in sample(*ENDS):
+    for route in sample(*ends):
         days = _interval(chance, first, last)
-        condition = f"{ENDS[0]} = ? AND {ENDS[1]} = ? AND {between}"
+        condition = f"{ends[0]} = ? AND {ends[1]} = ? AND {between}"
         counted = judge(condition, *route, *days.values())
-        answer = ask("flight_counter", **dict(zip(ENDS, route, strict=True)), **days)
+        answer = ask("flight_counter", **dict(zip(ends, route, strict=True)), **days)
         assert counted == [(answer["count"],)]
 
 

@@ -127,7 +127,7 @@ class Miner:
         return not self._is_stopping
 
     def _round(self, *, only_full: bool) -> None:
-        empty = bool(self._settings.mine_empty)
+        empty = bool(self._settings.mine_empty) and not only_full
         with self._patiently():
             # A round with nothing to do is short, and the announcement not worth a write.
             if empty or self._pending():

@@ -36,7 +36,8 @@ def folder(tmp_path: Path) -> Path:
 def reader(folder: Path) -> Iterator[Reader]:
     reader = Reader(folder)
     yield reader
-    reader.close()
+    if reader.process.returncode is None:
+        reader.close()
 
 
 def test_the_views_say_what_the_blocks_say(folder: Path, reader: Reader) -> None:
@@ -100,6 +101,20 @@ def test_flights_of_a_day_or_an_origin_are_looked_up_in_the_index(
     plan = reader.ask(f"EXPLAIN QUERY PLAN SELECT * FROM flights WHERE {condition}")
     assert any(searched in row[3] for row in plan)
     assert not [row for row in plan if row[3].startswith("SCAN flight")]
+
+
+def test_others_read_while_the_index_grows_and_leave_it_as_it_is(
+    folder: Path, reader: Reader
+) -> None:
+    file = index_path(folder).resolve()
+    count = "SELECT (SELECT count(*) FROM flights), (SELECT transactions FROM position)"
+    for start in range(300, 600, 100):
+        assert reader.ask(count) == [[start, start]]
+        seal(settings_for(folder), [FLIGHTS[start : start + 100]])
+    assert reader.ask("SELECT sum(flights) FROM days") == [[600]]
+    reader.close()
+    assert verify(folder).index == "the index agrees with every block"
+    assert index_path(folder).resolve() == file
 
 
 def test_datasette_makes_pages_and_json_of_the_views_while_the_index_grows(folder: Path) -> None:

@@ -11,8 +11,8 @@ from backend.mempool import Accepted, id_lock
 from backend.mempool.mempool import LOCK_NAME
 from backend.mempool.recovery_view import PendingInRecovery
 from tests.flights import flight, flights
-from tests.mempool.house import WAIT_S, House, T, everything
-from tests.submitting import accept_in
+from tests.mempool.house import WAIT_S, House, T, everything, numbered
+from tests.submitting import accept_in, run_together
 
 # --- ids -------------------------------------------------------------------------------------
 
@@ -23,6 +23,24 @@ def test_ids_go_on_from_the_chain_and_from_each_other(house: House) -> None:
     assert mempool.not_ready() == []
     assert [accept_in(mempool, flights(n), T).first_transaction for n in (1, 3, 2)] == [7, 8, 11]
     assert mempool.pending_count() == 6
+
+
+def test_threads_with_mempools_of_their_own_share_ids_without_gap_or_double(house: House) -> None:
+    """Their locks are of the files that they have opened, so those of processes are no other."""
+    mempools = [house.mempool() for _ in range(2)]
+    receipts: list[tuple[int, int, int]] = []
+
+    def accept(thread: int) -> None:
+        for turn in range(12):
+            serial, count = (12 * thread + turn) * 10, 1 + turn % 3
+            accepted = accept_in(mempools[thread % 2], flights(count, serial), T)
+            receipts.append((accepted.first_transaction, serial, count))
+
+    run_together(8, accept)
+    contents = everything(house.mempool())
+    assert [transaction_id for transaction_id, _ in contents] == list(range(8 * 24))
+    for first, serial, count in receipts:
+        assert contents[first : first + count] == numbered(flights(count, serial), first)
 
 
 def test_acceptance_time_never_goes_back(house: House) -> None:

@@ -182,3 +182,44 @@ def test_more_posts_than_an_import_can_remember_end_it_with_a_word(
         import_flights(chosen, source, after_batch(2, post))
     assert import_flights(chosen, source).imported == 4000
     assert on_disk(chosen.folder).flights == [*rows[:2000], *posted, *rows[2000:]]
+
+
+@pytest.mark.usefixtures("with_children")
+def test_a_file_that_is_posted_while_it_is_imported_is_stored_once(
+    tmp_path: Path, chosen: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Clients post all of it in any order, as fast as they are answered."""
+    monkeypatch.setattr(importer, "BLOCKS_AT_ONCE", 3)
+    rows, is_done = flights(12_000), threading.Event()
+    parts = [rows[start : start + 250] for start in range(0, len(rows), 250)]
+    slowest_s = [0.0]
+
+    def send(order: Sequence[list[Flight]]) -> None:
+        with closing(Ledger(chosen, print)) as own:
+            for part in order:
+                if is_done.is_set():
+                    return
+                started = time.monotonic()
+                own.submitter.add_batch(part, skips=True)
+                slowest_s[0] = max(slowest_s[0], time.monotonic() - started)
+
+    clients = [
+        threading.Thread(target=send, args=(order,)) for order in (parts[::-1], parts[16:36])
+    ]
+    source = written(tmp_path, rows)
+
+    def start() -> None:
+        send(parts[-1:])  # however late the clients come
+        for client in clients:
+            client.start()
+
+    tally = import_flights(chosen, source, after_batch(3, start))
+    is_done.set()
+    for client in clients:
+        client.join()
+    import_flights(chosen, source)  # what is pending
+    stored = on_disk(chosen.folder).flights
+    assert len(stored) == len(rows)
+    assert set(stored) == set(rows)
+    assert tally.already_there
+    assert slowest_s[0] < 2 * AT_ONCE_S
