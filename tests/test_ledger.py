@@ -117,10 +117,10 @@ def test_on_a_disk_that_is_nearly_full_it_is_not_ready(chain: Path) -> None:
     """Every post is refused then, though the miner waits for its next round as ever."""
     with mining(chain, 1), opened(chain, min_free_bytes=2**60) as ledger:
         (reason,) = ledger.not_ready()
-    assert f"the disk of {chain} is nearly full" in reason
+    assert f"the disk of {chain} has too little room" in reason
     assert "neither accepted nor sealed" in reason
     full = settings_of(chain, min_free_bytes=2**60)
-    with sealing(full) as sealer, pytest.raises(TryLater, match="is nearly full"):
+    with sealing(full) as sealer, pytest.raises(TryLater, match="too little room"):
         sealer.seal_pending(empty=True)
 
 

@@ -272,8 +272,8 @@ def require_free(folder: Path, least_free: int, size: int = 0, free: int | None 
     if free < least_free + size:
         lower = ", or lower FLIGHTCHAIN_MIN_FREE_BYTES" if least_free and free > size else ""
         raise TryLater(
-            f"the disk of {folder} is nearly full: {free} bytes are free, {least_free + size} are "
-            f"needed; free some space{lower}",
+            f"the disk of {folder} has too little room: {free:,} bytes are free, "
+            f"{least_free + size:,} are needed; free some space{lower}",
             retry_after_s=60,
         )
 

@@ -383,7 +383,7 @@ def test_a_full_disk_puts_off_the_repair_and_changes_nothing(
     with monkeypatch.context() as patch:
         patch.setattr(files, "free_bytes", lambda folder: len(before))
         for ask in (house.mempool().repair, lambda: house.mempool().pending(9)):
-            with pytest.raises(TryLater, match="is nearly full"):
+            with pytest.raises(TryLater, match="too little room"):
                 ask()
         patch.undo()
         patch.setattr(files, "rename", mock.Mock(side_effect=WriteFailed("no space left")))

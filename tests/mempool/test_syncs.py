@@ -434,7 +434,7 @@ def test_a_nearly_full_disk_pushes_back_and_harms_nothing(
     free = os.statvfs(house.folder)
     with monkeypatch.context() as patch:
         patch.setattr(os, "statvfs", lambda path: mock.Mock(f_bavail=1000, f_frsize=free.f_frsize))
-        with pytest.raises(TryLater, match="nearly full") as raised:
+        with pytest.raises(TryLater, match="too little room") as raised:
             accept_in(mempool, [flight(1)], T)
         assert raised.value.retry_after_s > 0
     assert house.log.read_bytes() == before
@@ -452,7 +452,7 @@ def test_a_log_that_is_full_waits_for_room_on_the_disk(
     with monkeypatch.context() as patch:
         patch.setattr(os, "statvfs", lambda path: mock.Mock(f_bavail=0, f_frsize=free.f_frsize))
         patch.setattr(database, "empty_log", mock.Mock(side_effect=apsw.FullError("disk is full")))
-        with pytest.raises(TryLater, match="nearly full"):
+        with pytest.raises(TryLater, match="too little room"):
             accept_in(mempool, [flight(1)], T)
     assert accept_in(mempool, [flight(1)], T).first_transaction == 1
 
