@@ -352,7 +352,7 @@ def _parsed(header: _Header, lines: list[str], numbers: Sequence[int]) -> _Parse
             remedy = "delete the line if it is not a flight, add what is missing, or download again"
             if len(row) > width:
                 remedy = f"put a cell that contains {header.separator!r} in double quotes"
-            elif any(_width(line, other) == width for other in SEPARATORS):
+            elif any(_width(line, sign) == width for sign in SEPARATORS if line.count(sign)):
                 remedy = f"separate its cells by {header.separator!r}, as the titles are"
             reason = f"has {counted(len(row), 'cell')}, but the header has {width}; {remedy}"
             faults.append(header.file.bad_row(number, "line", line, reason))

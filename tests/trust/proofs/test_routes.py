@@ -33,7 +33,7 @@ from tests.trust.proofs.proofs import DAYS
         ("/proofs/consistency?from=32", 404, "the log has 31 signed blocks, not 32"),
         ("/proofs/consistency?from=3&to=32", 404, "block 31 is not signed yet"),
         ("/proofs/chain?as_of=31", 404, "block 31 is not signed yet"),
-        ("/average_delays/proof", 400, "INITIAL_DATE is missing"),
+        ("/average_delays/proof", 400, "OP_CARRIER_AIRLINE_ID is missing"),
         (
             "/average_delays/proof?INITIAL_DATE=2013-07-01&FINAL_DATE=2013-07-31",
             400,
