@@ -298,8 +298,7 @@ class Loop:
     def close(self) -> None:
         for client in self.clients:
             client.socket.close()
-        self.until(lambda: not self.worker.connections)
-        assert list(FrontWorker._loads).count(0) == 1
+        self.until(lambda: not self.worker.connections and list(FrontWorker._loads).count(0) == 1)
         self.worker.wsgi.close()
         self.worker.server._stop_listening()
         self.worker.loop.close()
