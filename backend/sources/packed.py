@@ -33,7 +33,8 @@ ZIP = b"PK\x03\x04"
 _EMPTY_ZIP = b"PK\x05\x06" + bytes(18)
 WORKBOOK = "is a spreadsheet workbook; open it, and save the sheet with the flights as CSV UTF-8"
 IN_PARTS = "send it to /upload or by POST /imports"
-_WORKBOOKS = {"[Content_Types].xml", "content.xml"}  # of Excel and of LibreOffice
+_WORKBOOKS = {"[Content_Types].xml", "content.xml", "Index/Document.iwa"}
+"""In workbooks of Excel, LibreOffice and Numbers."""
 _BESIDE_TABLES = re.compile(
     r"(.*/)?(|(__MACOSX|_temporary|_spark_metadata)/.*|_(SUCCESS|[a-z_]*metadata|[a-z]+ed_[0-9]+)|"
     r"(\.[^/.]|~\$)[^/]*(/.*)?|(md5|sha[0-9]+)sums?|(dataset-)?metadata\.(json|xml|txt)|[^/]*(readme|license|manifest|dictionary|description|documentation)[^/]*|"
@@ -120,6 +121,7 @@ _UNPACKERS: dict[bytes, _Unpackers] = {
     b"\xfd7zXZ\0": lambda _: lzma.LZMADecompressor,
     b"BZh": lambda _: bz2.BZ2Decompressor,
     b"\x28\xb5\x2f\xfd": lambda _: zstandard.ZstdDecompressor().decompressobj,
+    b"\x50\x2a\x4d\x18": lambda _: zstandard.ZstdDecompressor().decompressobj,  # of pzstd
 }
 _UNPACKERS_IN_ZIP: dict[int, _Unpackers] = {
     zipfile.ZIP_BZIP2: lambda _: bz2.BZ2Decompressor,
@@ -319,6 +321,9 @@ class PackedFile:
         try:
             yield
         except _UNPACK_ERRORS as error:
+            if "too much memory" in str(error):  # Zstandard looks back further than 128 MB
+                reason = "needs too much memory to unpack; unpack it first (zstd -d --long=31)"
+                raise self.problem(reason) from error
             raise self.damaged(error) from error
         except RuntimeError as error:  # zipfile lacks a password or a method, and shows an object
             what = str(error).rpartition("> ")[2]

@@ -339,6 +339,18 @@ def test_zip_with_a_name_that_is_not_the_utf8_that_it_says_is_refused(tmp_path: 
         content_of(written(tmp_path, bytes(packed)))
 
 
+def test_a_file_that_needs_a_long_window_is_not_called_damaged(tmp_path: Path) -> None:
+    frame = b"\x28\xb5\x2f\xfd\0\xa8\x09\0\0a"  # of 2 GB, as zstd --long=31 writes it
+    with pytest.raises(InvalidInput, match=r"needs too much memory .*\(zstd -d --long=31\)"):
+        content_of(written(tmp_path, frame))
+
+
+def test_frames_may_each_follow_one_that_is_to_be_skipped(tmp_path: Path) -> None:
+    """As pzstd writes them, to tell their lengths."""
+    frames = [b"\x50\x2a\x4d\x18\4\0\0\0size" + PACKINGS["zstd"](part) for part in (NOISE, b"b")]
+    assert content_of(written(tmp_path, b"".join(frames))) == NOISE + b"b"
+
+
 def test_what_is_no_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput, match=r"'no\.csv': does not exist; check the path"):
         content_of(tmp_path / "no.csv")
