@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import lzma
 import random
 import shutil
 import tarfile
@@ -53,7 +54,7 @@ REFUSED = {
     "packed nothing": (gzip.compress(b""), "is empty"),
     "a web page": (b"\n<!DOCTYPE html>\n<html><body>", "is a web page .*download the file again"),
     "the start of a page": (b"<HEAD><title>404", "is a web page"),
-    "XML": (b'<?xml version="1.0"?>\n<flights/>', "is HTML or XML"),
+    "XML": (b'<?xml version="1.0"?>\n<flights/>', "is HTML or XML .*open it in a spread"),
     "a pointer": (
         b"version https://git-lfs.github.com/spec/v1\noid sha256:0a\nsize 7\n",
         "is a Git LFS pointer instead of the file; run git lfs pull",
@@ -62,10 +63,12 @@ REFUSED = {
     "PDF": (b"%PDF-1.7\n%\xe2\xe3", "is a PDF document"),
     "a new workbook": (WORKBOOK, "CSV UTF-8"),
     "an open workbook": (archive({"mimetype": "", "content.xml": ""}), "CSV UTF-8"),
+    "a workbook of Numbers": (archive({"Index/Document.iwa": ""}), "CSV UTF-8"),
     "an old workbook": (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(504), "CSV UTF-8"),
     "a tar archive": (tar(), r"is a tar archive; unpack it \(tar xf\)"),
     "a packed tar archive": (gzip.compress(tar()), "is a tar archive"),
     "7z": (b"7z\xbc\xaf\x27\x1c\0\4", "is an archive of an unsupported format; unpack it"),
+    "LZMA": (lzma.compress(TABLE, lzma.FORMAT_ALONE), "is an archive of an unsupported format"),
     "an empty archive": (archive({}), "is an empty archive; download it again"),
     "a packed workbook": (
         gzip.compress(WORKBOOK),
