@@ -60,6 +60,11 @@ _NO_ARRIVAL = (
     "has a value although ARR_TIME is empty, so the flight may not have arrived; empty it, or "
     "write ARR_TIME"
 )
+_NO_DEPARTURE = Unusable(
+    "",
+    "is unknown: the flight has no departure but arrived; write the time of departure, or empty "
+    "the arrival if it was cancelled",
+)
 _NO_FLAG = "must be 1 or True for a cancelled flight, and 0 or False for any other"
 _NO_CLOCK = "is not on the flight's day, or no local time without a zone; write local times as hhmm"
 _ICAO = "is an ICAO code; write the IATA code, such as JFK instead of KJFK"
@@ -129,8 +134,9 @@ class Deriver:
         for end in ("ORIGIN", "DEST"):
             self._add_place(columns, end)
         if self._sources["CANCELLED"]:
-            departures = map(unless_empty, columns["DEP_TIME"])
-            columns["CANCELLED"] = [int(time in _BLANK) for time in departures]
+            cells = (columns[name] for name in ("DEP_TIME", *_ARRIVAL))
+            zeros = (map(self._zeros.__getitem__, column) for column in cells)
+            columns["CANCELLED"] = list(map(_lacks_departure, *zeros))
         columns["CANCELLED"] = list(map(self._flags.__getitem__, columns["CANCELLED"]))
         for name, delay in (_DEPARTURE, _ARRIVAL):
             if moment(str(next(filter(unless_empty, columns[name]), ""))):
@@ -308,6 +314,16 @@ def _of_zeros(zeros: set[str], values: set[str], *, is_certain: bool) -> dict[st
 def _zero(value: object) -> bool | None:
     """Return whether a cell is zero; None if it is empty."""
     return None if unless_empty(value) in _BLANK else is_zero(value)
+
+
+def _lacks_departure(departure: bool | None, *arrival: bool | None) -> object:
+    """Return whether a flight was cancelled, from cells as `_zero` has them.
+
+    An `Unusable` if it arrived.
+    """
+    if departure is None and False in arrival:
+        return _NO_DEPARTURE
+    return int(departure is None)
 
 
 def _flag(value: object) -> object:

@@ -30,6 +30,12 @@ def test_a_departure_of_blanks_is_none(tmp_path: Path) -> None:
     assert (row["CANCELLED"], row["DEP_TIME"], bad) == (1, None, [])
 
 
+def test_a_flight_that_arrived_is_not_called_cancelled_without_departure(tmp_path: Path) -> None:
+    rows, (problem,) = read(tmp_path, f"{NYC}2013,3,2,NA,NA,930,-11,DL,1207,ATL,RDU,58\n")
+    assert (rows, problem.field) == ([], "CANCELLED")
+    assert "the flight has no departure but arrived; write the time of departure" in problem.reason
+
+
 @pytest.mark.parametrize("month", ["3.7", "inf", "1_0", "1e400", "-3"])
 def test_a_month_is_a_whole_number(tmp_path: Path, month: str) -> None:
     rows, (problem,) = read(tmp_path, f"{NYC}2013,{month},2,811,-4,930,-11,DL,1207,ATL,RDU,58\n")
