@@ -418,6 +418,19 @@ def test_bad_rows_stand_in_a_file_of_their_own_as_in_theirs_and_can_be_mended(
     assert transactions_in(folder) == 599
 
 
+def test_bad_rows_are_imported_with_the_order_of_days_of_their_file(tmp_path: Path) -> None:
+    folder, file = tmp_path / "chain", tmp_path / "some.csv"
+    rows = [as_mapping(flight) for flight in flights(200)]
+    rows[0] = {**rows[0], "ORIGIN": "nowhere"}
+    file.write_text(csv_of_days(rows, ["02/03/2015", *["13/03/2015"] * 199]))
+    done = imported(folder, "--skip-bad", file.name)
+    assert "import that file with --dates day-first\n" in done.stderr
+    bad = tmp_path / "some.bad-rows.csv"
+    bad.write_text(bad.read_text().replace("nowhere", "DCA"))
+    assert imported(folder, "--dates", "day-first", bad.name).returncode == 0
+    assert transactions_in(folder) == 200
+
+
 def test_bad_rows_of_json_are_an_object_a_line(tmp_path: Path) -> None:
     objects = [json.dumps(dict(zip(FIELD_NAMES, row, strict=True))) for row in flights(600)]
     folder, note = tmp_path / "chain", "n" * 2000

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from backend.base.day_orders import DAY_FIRST, MONTH_FIRST
 from backend.base.errors import FlightchainError, InvalidInput, WriteFailed
 from backend.base.files import reason_of
 from backend.base.progress import Line, Progress, counting, left
@@ -227,10 +228,13 @@ class ImportDialogue:
                 )
 
     def _write_files(self, bad: Sequence["Checked"]) -> None:
-        for file, content in self._files(bad):
-            with _writing(file):
-                file.write_bytes(content)
-            say(f"the bad rows are in {file}; correct them there, and import that file")
+        for checked in bad:
+            for file, content in self._files([checked]):
+                with _writing(file):
+                    file.write_bytes(content)
+                order = checked.understood.dates if checked.understood else None
+                option = f" with --dates {order}" if order in {DAY_FIRST, MONTH_FIRST} else ""
+                say(f"the bad rows are in {file}; correct them there, and import that file{option}")
 
 
 _GO_ON = "run the same command again to continue"
