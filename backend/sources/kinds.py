@@ -104,7 +104,8 @@ def words(text: str) -> list[str]:
 
 def plain(title: str) -> str:
     """Return the letters and digits of a title, in small ones, behind what turns its meaning."""
-    return re.sub(r"(?!^[-~!%])[\W_]", "", title.strip().lower())
+    words = re.sub(r"(?!^[-~!%])[\W_]", "", title.strip().lower())
+    return words.replace("canceled", "cancelled")
 
 
 def unqualified(titles: Sequence[str]) -> Sequence[str]:
