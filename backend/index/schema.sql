@@ -22,9 +22,9 @@ CREATE TABLE place (
     place       INTEGER PRIMARY KEY,
     airport_id  INTEGER,
     code        TEXT NOT NULL,
-    city        INTEGER NOT NULL REFERENCES city,
+    city        INTEGER NOT NULL REFERENCES city (city),
     state       TEXT NOT NULL,
-    airport     INTEGER NOT NULL REFERENCES place,
+    airport     INTEGER NOT NULL REFERENCES place (place),
     flights     INTEGER NOT NULL  -- that leave plus those that arrive
 );
 
@@ -35,9 +35,9 @@ CREATE INDEX place_by_city ON place (city);
 -- two airports, and stands for all of these.
 CREATE TABLE route (
     route   INTEGER PRIMARY KEY,
-    origin  INTEGER NOT NULL REFERENCES place,
-    dest    INTEGER NOT NULL REFERENCES place,
-    pair    INTEGER NOT NULL REFERENCES route,
+    origin  INTEGER NOT NULL REFERENCES place (place),
+    dest    INTEGER NOT NULL REFERENCES place (place),
+    pair    INTEGER NOT NULL REFERENCES route (route),
     UNIQUE (origin, dest)
 );
 
@@ -52,7 +52,7 @@ CREATE TABLE block (
 -- Days are counted from 1970-01-01, times are hhmm as numbers, `id` is that of the transaction, and
 -- `later` is by how many ms its timestamp is later than that of the first one in its block.
 CREATE TABLE flight (
-    route      INTEGER NOT NULL REFERENCES route,
+    route      INTEGER NOT NULL REFERENCES route (route),
     day        INTEGER NOT NULL,
     id         INTEGER NOT NULL,
     number     INTEGER NOT NULL,

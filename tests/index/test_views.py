@@ -142,6 +142,7 @@ def test_datasette_makes_pages_and_json_of_the_views_while_the_index_grows(folde
             ]
             written.result()
         assert "Southwest Airlines" in got("/carriers").text
+        assert ">Chicago, IL</a>" in got("/place?_size=max").text
     assert verify(folder).index == "the index agrees with every block"
 
 
