@@ -73,6 +73,8 @@ def test_the_recipe_for_duckdb_answers_as_the_service_does(
     legs, (late,), ((count,),) = (database.execute(sql).fetchall() for sql in questions)
     assert (legs, late, count) == _about(expected)
     assert len(legs) == 1
+    cancelled = re.sub(r"2013-07-\d\d", "2013-12-10", questions[1].replace("20366", "20378"))
+    assert database.execute(cancelled).fetchall() == [(2, None, 0)]
 
 
 @pytest.mark.parametrize("name", ["pandas", "polars"])
