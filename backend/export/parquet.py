@@ -24,7 +24,6 @@ import pyarrow.parquet as pq
 from msgspec.structs import asdict
 
 from backend.base import files
-from backend.base.errors import NotFound
 from backend.base.progress import Progress
 from backend.chain.block import NO_PREVIOUS, Block
 from backend.chain.columns import COLUMN_NAMES, Column
@@ -150,7 +149,8 @@ def export(chain: Path, folder: Path, progress: Progress) -> Exported:
     with _chain_in(chain) as store:
         files.make_folder(folder)
         manifests.require_own_folder(folder)
-        with files.FileLock(folder / LOCK_NAME):
+        remedy = "another export runs there; export again when it has ended"
+        with files.FileLock(folder / LOCK_NAME, waits=False, remedy=remedy):
             manifest = _begun(store, folder)
             manifests.require_all_files(folder, manifest)
             for path in manifests.left_over(folder, manifest):
@@ -188,22 +188,20 @@ def _begun(store: BlockStore, folder: Path) -> Manifest:
 
 
 def _require_same_chain(store: BlockStore, folder: Path, manifest: Manifest) -> None:
-    hashes = {0: manifest.genesis_hash, **{run.height: run.tip_hash for run in manifest.runs}}
-    try:
-        wrong = [height for height in hashes if store.place(height).hash.hex() != hashes[height]]
-    except NotFound:
-        if store.place(0).hash.hex() == manifest.genesis_hash:
-            raise ExportRefused(
-                f"{folder} holds flights up to block {max(hashes)}, but the chain ends at block "
-                f"{store.height()}: the chain has lost blocks; keep this export, and restore the "
-                "chain from a backup, or export to another folder if their loss is accepted"
-            ) from None
-        wrong = [0]
-    if wrong:
+    if store.place(0).hash.hex() != manifest.genesis_hash:
         raise ExportRefused(
-            f"{folder} holds flights of another chain, whose block {wrong[0]} is "
-            f"{hashes[wrong[0]]}; choose another folder"
+            f"{folder} holds flights of another chain, whose block 0 is {manifest.genesis_hash}; "
+            "choose another folder"
         )
+    tip = store.height()
+    for run in manifest.runs:
+        if run.height > tip or store.place(run.height).hash.hex() != run.tip_hash:
+            raise ExportRefused(
+                f"{folder} holds flights up to a block {run.height} with hash {run.tip_hash}, but "
+                f"the chain, which ends at block {tip}, has no such block: it has lost blocks, or "
+                f"{manifests.NAME} was altered; keep this export, and restore the chain from a "
+                "backup, or export to another folder if their loss is accepted"
+            )
     flights = store.place(manifest.height).next_transaction if manifest.runs else 0
     if manifest.flights != flights:
         what = f"names {manifest.flights:,} flights up to block {manifest.height}"
@@ -304,12 +302,30 @@ def _compare(path: Path, file: ExportedFile, table: MonthTable, metadata: dict[s
     try:
         described = _described(path, table)
         rows = pq.read_table(path, partitioning=None)
-    except (OSError, pa.ArrowException) as error:
+        is_same = rows.equals(table.rows)
+        misleading = sorted(set(wrong_statistics(path, rows))) if is_same else []
+    except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
         raise not_whole(path, f"cannot be read: {error}") from error
     said = rows.schema.metadata or {}
     wrong = [name for name, value in asdict(described).items() if getattr(file, name) != value]
     wrong += [name for name in metadata if said.get(name.encode()) != metadata[name].encode()]
     if wrong:
         raise not_whole(path, f"differs from what was written in {', '.join(wrong)}")
-    if not rows.equals(table.rows):
+    if not is_same:
         raise not_whole(path, "has other flights than the blocks")
+    if misleading:
+        what = f"has no or wrong statistics of {', '.join(misleading)}"
+        raise not_whole(path, f"{what}, by which programs skip flights")
+
+
+def wrong_statistics(path: Path, rows: pa.Table) -> Iterator[str]:
+    """Yield columns of which a row group does not say the bounds, or the nulls, that it has."""
+    about, start = pq.read_metadata(path), 0
+    for group in map(about.row_group, range(about.num_row_groups)):
+        part = rows.slice(start, group.num_rows)
+        start += group.num_rows
+        for column in map(group.column, range(group.num_columns)):
+            values, said = part[column.path_in_schema], column.statistics
+            bounds = {"min": said.min, "max": said.max} if said else {}
+            if bounds != pc.min_max(values).as_py() or said.null_count != values.null_count:
+                yield column.path_in_schema

@@ -12,12 +12,13 @@ from operator import methodcaller
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 
 from backend.base import files
-from backend.base.errors import DamagedBlock, WriteFailed
+from backend.base.errors import DamagedBlock, WriteFailed, WriterBusy
 from backend.base.progress import no_progress as silent
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight
@@ -184,6 +185,15 @@ def test_what_file_managers_leave_in_a_folder_does_no_harm(chain: Path, folder: 
     assert all(path.exists() for path in left)
 
 
+def test_an_export_beside_another_says_to_wait(chain: Path, folder: Path) -> None:
+    folder.mkdir()
+    with (
+        files.FileLock(folder / "export.lock"),
+        pytest.raises(WriterBusy, match="another export runs there; export again when it has"),
+    ):
+        export(chain, folder, silent)
+
+
 @pytest.mark.parametrize("name", ["notes.txt", "flights/YEAR=2013/notes.parquet", "unfinished/x"])
 def test_a_folder_with_other_files_is_refused(chain: Path, folder: Path, name: str) -> None:
     for is_begun in (False, True):
@@ -221,15 +231,17 @@ def test_a_block_that_does_not_follow_the_one_below_is_not_exported(
 
 
 def test_a_chain_that_has_lost_blocks_is_not_called_another_one(
-    template: Path, folder: Path, tmp_path: Path
+    template: Path, chain: Path, folder: Path, tmp_path: Path
 ) -> None:
     longer = tmp_path / "longer"
     shutil.copytree(template, longer, symlinks=True)
     seal(settings_for(longer), [generated(1)])
     export(longer, folder, silent)
-    for act in (export, check):
-        with pytest.raises(ExportRefused, match=r"ends at block 3: the chain has lost blocks; "):
-            act(template, folder, silent)
+    add(chain, 1)  # after its older backup was restored
+    for ledger in (template, chain):
+        for act in (export, check):
+            with pytest.raises(ExportRefused, match=r"has no such block: it has lost blocks, or "):
+                act(ledger, folder, silent)
 
 
 def test_the_export_of_another_chain_is_refused(chain: Path, folder: Path, tmp_path: Path) -> None:
@@ -301,11 +313,11 @@ def _no_space(*_: object, **more: object) -> None:
     raise OSError(28, os.strerror(28))
 
 
-def _rewrite(folder: Path, change: Callable[[Any], Any]) -> None:
+def _rewrite(folder: Path, change: Callable[[Any], Any], **options: bool) -> None:
     """Change the flights of a file, and write a manifest that names the changed file."""
     path = max(data(folder), key=lambda path: path.stat().st_size)
     table = pq.read_table(path, partitioning=None)
-    pq.write_table(change(table), path)
+    pq.write_table(change(table), path, **options)
     content = path.read_bytes()
 
     def name_changed(manifest: dict[str, Any]) -> None:
@@ -382,6 +394,10 @@ def _flip(folder: Path) -> None:
             )
             for name in ("format", "genesis_hash", "height", "tip_hash")
         ),
+        (
+            lambda folder: _rewrite(folder, lambda table: table, write_statistics=False),
+            "has no or wrong statistics of AIR_TIME, .*, timestamp, by which programs skip flights",
+        ),
         (_to_another_year, "differs .* in path;"),
         (lambda folder: (folder / "manifest.json").write_text("{}"), "is damaged"),
         (
@@ -393,7 +409,7 @@ def _flip(folder: Path) -> None:
     ],
     ids=[
         *("flipped", "missing", "empty", "short", "swapped", "more"),
-        *("of format", "of chain", "of height", "of tip", "moved", "manifest"),
+        *("of format", "of chain", "of height", "of tip", "unbounded", "moved", "manifest"),
         *("no UTF-8", "format", "nothing"),
     ],
 )
@@ -404,6 +420,26 @@ def test_check_finds_what_is_not_as_in_the_chain(
     harm(folder)
     with pytest.raises(ExportRefused, match=words):
         check(chain, folder, silent)
+
+
+@pytest.mark.parametrize(
+    ("written", "wrong"),
+    [
+        ([0, 2, 3, None, None, None], []),
+        ([1, 2, 3, None, None, None], ["a"]),
+        ([0, 2, 4, None, None, None], ["a"]),
+        ([0, 2, 3, 3, None, None], ["a"]),
+        ([0, 2, 3, None, 3, None], ["a"]),
+    ],
+    ids=["same", "lowest", "highest", "nulls", "only nulls"],
+)
+def test_bounds_and_nulls_of_each_row_group_are_compared(
+    tmp_path: Path, written: list[int | None], wrong: list[str]
+) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": written}), path, row_group_size=2)
+    rows = pa.table({"a": [0, 2, 3, None, None, None]})
+    assert list(parquet.wrong_statistics(path, rows)) == wrong
 
 
 def _changes(part: Any) -> Iterator[tuple[object, Callable[[], object]]]:
@@ -435,7 +471,7 @@ def test_a_manifest_changed_at_any_place_is_neither_agreed_with_nor_added_to(
         before = files_in(folder)
         for act in (check, export) if name != "sha256" else (check,):
             with pytest.raises(
-                ExportRefused, match=r"; (put back .* or make a new export|choose an)"
+                ExportRefused, match=r"; (put back .* or make a new export|keep this|choose an)"
             ):
                 act(chain, folder, silent)
         assert files_in(folder) == before
