@@ -42,7 +42,7 @@ request = function()
   return requests[at]
 end
 """
-_UNIT_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0, "h": 3_600_000.0}
+UNIT_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0, "h": 3_600_000.0}
 _LATENCY = re.compile(r"^\s+99%\s+([\d.]+)(us|ms|s|m|h) ?$", re.MULTILINE)
 _RATE = re.compile(r"^Requests/sec:\s+([\d.]+)$", re.MULTILINE)
 _REQUESTS = re.compile(r"^\s+(\d+) requests in ", re.MULTILINE)
@@ -126,6 +126,6 @@ def parsed(output: str) -> Load:
     return Load(
         requests=int(requests[1]),
         requests_per_s=float(rate[1]),
-        p99_ms=float(latency[1]) * _UNIT_MS[latency[2]],
+        p99_ms=float(latency[1]) * UNIT_MS[latency[2]],
         failed=sum(map(int, failures)),
     )

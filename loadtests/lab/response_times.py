@@ -52,7 +52,8 @@ Values = NDArray[np.float64]
 class Times:
     """Holds response times of a run. starts_s, responses_s: of requests that succeeded, by start.
 
-    quantiles: (share, seconds) of a run that is only summed up, which has no starts and responses.
+    quantiles: (share, seconds) of a run that is only summed up, which has no starts and responses;
+    the last one has the share 1.
     """
 
     requests: int
@@ -62,6 +63,10 @@ class Times:
     starts_s: Values = field(default_factory=lambda: np.empty(0))
     responses_s: Values = field(default_factory=lambda: np.empty(0))
     quantiles: Sequence[tuple[float, float]] = ()
+
+    @property
+    def longest_s(self) -> float:
+        return float(max(self.responses_s)) if len(self.responses_s) else self.quantiles[-1][1]
 
     def quantile_s(self, share: float) -> float | None:
         """Return the time in s that this share of the requests does not exceed.
@@ -115,6 +120,11 @@ class Group:
     def mean_s(self) -> Interval:
         """Return the mean over runs, with an interval from two on."""
         return confidence_interval([run.mean_s for run in self.runs])
+
+    @property
+    def longest_s(self) -> float:
+        """Return the longest time in s of all runs."""
+        return max(run.longest_s for run in self.runs)
 
     @property
     def failed(self) -> float:
@@ -173,7 +183,9 @@ def _value(group: Group, name: str) -> float | None:
         return group.rate_per_s
     if name == "mean":
         return group.mean_s.estimate
-    percentile_s = group.percentile_s(1.0 if name == "max" else float(name[1:]) / 100)
+    if name == "max":
+        return group.longest_s
+    percentile_s = group.percentile_s(float(name[1:]) / 100)
     return percentile_s.estimate if percentile_s else None
 
 
@@ -189,7 +201,7 @@ def section(groups: Sequence[Group]) -> Section:
             sum(run.requests for run in group.runs),
             group.mean_s.times(1000),
             *(p.times(1000) if p else None for p in map(group.percentile_s, SHARES)),
-            _longest_ms(group),
+            1000 * group.longest_s,
             100 * group.failed,
         ]
         for group in groups
@@ -206,12 +218,6 @@ def section(groups: Sequence[Group]) -> Section:
         loads = "each load" if len(drawn) == len(whole) else most
         parts += [_distribution(drawn, loads), _course(drawn, loads)]
     return Section("Percentiles, distribution and course", parts=parts)
-
-
-def _longest_ms(group: Group) -> float | None:
-    longest_s = [run.quantile_s(1.0) for run in group.runs]
-    known_s = [value_s for value_s in longest_s if value_s is not None]
-    return 1000 * max(known_s) if len(known_s) == len(longest_s) else None
 
 
 def metrics(groups: Sequence[Group]) -> Iterator[Metric]:

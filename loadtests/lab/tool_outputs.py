@@ -42,6 +42,7 @@ from loadtests.lab.tool_runs import (
     run_of_rows,
 )
 from loadtests.number_format import finite
+from loadtests.wrk import UNIT_MS
 
 # --- a row for each request ----------------------------------------------------------------------
 
@@ -229,14 +230,14 @@ def read_wrk2(path: Path) -> list[ToolRun]:
             "is of wrk or wrk2 without the whole distribution; ask wrk2 with -L (--latency) and "
             "-d30s, as it leaves out the first 10 s, and keep all that it prints"
         )
-    unit = {"ms": MS, "s": 1.0, "m": 60.0, "h": 3600.0}[made[3]]
     bad = re.search(r"Non-2xx or 3xx responses: (\d+)", text)
     # Requests that are not among those made; `timeout` counts idle connections, too (wrk.c).
     errors = re.search(r"Socket errors: (.+?), timeout", text)
     lost = sum(map(int, re.findall(r"\d+", errors[1]))) if errors else 0
     counts = int(made[1]) + lost, lost + (int(bad[1]) if bad else 0)
     quantiles = {float(share): float(value) * MS for value, share, _ in lines}
-    times = _times(*counts, float(made[2]) * unit, float(mean[1]) * MS, quantiles)
+    duration_s = float(made[2]) * UNIT_MS[made[3]] * MS
+    times = _times(*counts, duration_s, float(mean[1]) * MS, quantiles)
     return [ToolRun(path.name, "wrk2", times, (), OPEN)]
 
 

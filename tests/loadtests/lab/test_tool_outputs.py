@@ -97,6 +97,8 @@ def test_a_file_with_a_row_for_each_request_is_read_whole(tool: str, tmp_path: P
         [took for _, took in REQUESTS], abs=2e-6
     )
     assert all(row.succeeded for row in run.rows)
+    rate_per_s = (len(REQUESTS) - 1) / (REQUESTS[-1][0] - REQUESTS[0][0])
+    assert run.rate_per_s == pytest.approx(rate_per_s, rel=1e-3)
 
 
 WRK2 = """\
@@ -136,6 +138,8 @@ def test_the_histogram_of_wrk2_has_its_numbers(tmp_path: Path) -> None:
     assert dict(times.quantiles) == pytest.approx(
         {0: 921e-6, 0.5: 6671e-6, 0.99: 0.011183, 1: 0.012503}
     )
+    for text, duration_s in (("1.50m", 90.0), ("2.00h", 7200.0)):
+        assert read_text(tmp_path, WRK2.replace("30.00s", text)).times.duration_s == duration_s
 
 
 def test_the_corrected_times_of_wrk2_are_taken(tmp_path: Path) -> None:
@@ -358,7 +362,7 @@ def test_arrivals_that_k6_dropped_are_requests_that_failed(tmp_path: Path) -> No
         for at, n in ((2.95, 1), (2.96, 1), (3.0, 500))
     ]
     lines = "".join(json.dumps(point) + "\n" for point in dropped)
-    assert read_text(tmp_path, k6_of_users([5] * 3, 5, 0.46) + lines).customers == OPEN
+    assert read_text(tmp_path, k6_of_users([4, 5, 5], 5, 0.46) + lines).customers == OPEN
     times = read_text(tmp_path, k6_json(REQUESTS) + lines).times
     assert (times.requests, times.failed) == (len(REQUESTS) + 2, 2)
     assert times.mean_s == pytest.approx(read_text(tmp_path, k6_json(REQUESTS)).times.mean_s)
@@ -464,6 +468,22 @@ def test_jmeter_tells_how_many_customers_it_had(
     assert run.customers == customers
     if customers == 3:
         assert [customer_of(row) for row in run.rows] == [0, 1, 2] * 10
+
+
+@pytest.mark.parametrize(
+    ("times_s", "gaps_s", "customers"),
+    [
+        pytest.param((0.0209, 0.0409), (0.0205, 0.0405), 1, id="one who asks again at once"),
+        pytest.param((0.003, 0.003), (0.001, 0.002), UNKNOWN, id="more than one at a time"),
+    ],
+)
+def test_whole_milliseconds_of_jmeter_show_customers(
+    times_s: Sequence[float], gaps_s: Sequence[float], customers: int, tmp_path: Path
+) -> None:
+    starts_s = [n // 2 * sum(gaps_s) + n % 2 * gaps_s[0] for n in range(50)]
+    text = jmeter_csv([(at, times_s[n % 2]) for n, at in enumerate(starts_s)])
+    without_threads = re.sub(r"Group 1-\d+,true,\d", ",true,", text)
+    assert read_text(tmp_path, without_threads).customers == customers
 
 
 def test_rows_show_customers_who_ask_again_at_once(tmp_path: Path) -> None:
