@@ -35,7 +35,7 @@ LAWS = ("poisson", "deterministic")
 OPTIONS: options.Table = (
     ("--rate", 5.0, "arrivals per second"),
     ("--fraction", 0.0, "rate as a fraction of --capacity, in place of --rate"),
-    ("--capacity", 0.0, "requests per second at which the service saturates: 1/E[S]"),
+    ("--capacity", 0.0, "L, the requests per second at which the service saturates"),
     ("--law", "poisson", f"distribution of arrivals: {' or '.join(LAWS)}"),
     ("--duration", 60.0, "seconds during which requests arrive"),
     ("--arrivals", 0, "number of arrivals, in place of --duration"),

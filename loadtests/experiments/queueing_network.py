@@ -68,12 +68,8 @@ def _sections(
     expectations: models.Expectations,
     compared: Sequence[Pair],
 ) -> Iterator[Section]:
-    of_model: list[Table | Figure] = [
-        schema(sentences.paragraph("figure_6")),
-        _parameters(),
-        _model_table(),
-    ]
-    yield Section("The model", sentences("model"), of_model)
+    caption = sentences.paragraph("figure_6")
+    yield Section("The model", sentences("model"), [schema(caption), _parameters()])
     words = sentences("measured", line=line, think_s=NETWORK_THINK_S, regular_cv=models.REGULAR_CV)
     caption = sentences.paragraph("system", single=models.SINGLE)
     of_system = _of_system(points, expectations, caption)
@@ -123,20 +119,6 @@ def _beside_mva(expectations: models.Expectations) -> dict[int, Interval]:
 
 
 # --- tables and metrics --------------------------------------------------------------------------
-
-
-def _model_table() -> Table:
-    rows = []
-    for n in (1, 2, 5, 10):
-        most, mva = (models.by_formula(model, n) for model in (models.ASYMPTOTES, models.MVA))
-        balanced = bounds.balanced_job(models.stations(), n, NETWORK_THINK_S)
-        low, high = balanced.throughput_low_per_s, balanced.throughput_high_per_s
-        rows.append((n, most.throughput_per_s, low, high, mva.throughput_per_s, mva.response_s))
-    columns = (
-        *("N", "Asymptote of X / 1/s", "Balanced jobs, low / 1/s", "high / 1/s"),
-        *("MVA X / 1/s", "MVA R / s"),
-    )
-    return Table("Bounds and mean value analysis", columns, rows, digits=4)
 
 
 def _pairs_table(compared: Sequence[Pair]) -> Table:

@@ -257,6 +257,8 @@ def solve(path: Path) -> tuple[Network, tuple[ClassMeans, ...]]:
     network = read(path)
     try:
         return network, networks.solve(network.classes, network.stations)
+    except ArithmeticError:
+        raise ResultsError(f"{path}: its times are too small or too large to compute") from None
     except ValueError as problem:
         raise ResultsError(f"{path}: {problem}") from None
 
@@ -299,10 +301,10 @@ def as_text(network: Network, means: Sequence[ClassMeans]) -> str:
 
 
 _EXACT = """\
-X: throughput. R: response time without think time. U: busy share of all servers, or of the highest
-rate; of a delay, the customers in it. Exact for exponential service in order of arrival with one
-mean for all classes, and for any service that shares the processor. If times vary less, queues in
-order of arrival are shorter."""
+X: throughput. R: response time without think time. customers: mean number at the stations, without
+those who think. U: busy share of all servers, or of the highest rate; of a delay, the customers in
+it. Exact for exponential service in order of arrival with one mean for all classes, and for any
+service that shares the processor. If times vary less, queues in order of arrival are shorter."""
 
 
 def _text_table(header: Sequence[str], rows: Sequence[Sequence[str | float]]) -> str:

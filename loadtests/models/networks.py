@@ -411,7 +411,6 @@ class _Beside:
             return 1.0
         idle = idle if self._closed else (1.0,)
         free = self._own[-1] - self._load
-        last = 0.0 if len(idle) > self._closed else 1 / free  # 0: all closed ones are in `idle`
         beyond = ((n + 1) / free for n in range(len(self._means), len(idle)))
         known = enumerate(zip((*self._means, *beyond), idle, strict=False), start=1)
-        return (1 + queue) * last + math.fsum(p * (mean - n * last) for n, (mean, p) in known)
+        return (1 + queue) / free + math.fsum(p * (mean - n / free) for n, (mean, p) in known)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from itertools import groupby, repeat
+from math import sqrt
 from pathlib import Path
 from random import Random
 from statistics import fmean
@@ -116,6 +117,16 @@ class TestComparing:
         self, fraction: float, runs: int, verdict: Verdict
     ) -> None:
         assert self.verdict_of([a_run(fraction, seed=seed) for seed in range(runs)]) is verdict
+
+    def test_requests_that_failed_are_not_in_a_mean(self) -> None:
+        run = a_run(0.5)
+        *others, last = run.rows
+        failed = replace(run, rows=[*others, replace(last, done_s=1e6, status=500)])
+        assert failed.mean(failed.responses_s) < 1
+
+    def test_its_cv_is_that_of_the_mean_variance_of_the_calibrations(self) -> None:
+        (point,) = steady_points([a_run(0.5, seed=seed, cv=seed) for seed in range(2)])
+        assert point.cv == pytest.approx(sqrt(0.5))
 
     def test_a_server_that_does_not_tell_its_times_has_a_forecast_and_no_order(self) -> None:
         runs = [a_run(0.5, seed=seed, cv=0.2, reports_times=False) for seed in range(10)]

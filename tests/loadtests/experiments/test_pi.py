@@ -95,7 +95,7 @@ class TestFitting:
         ("index_s", "busy_s", "variety", "server"),
         [
             pytest.param(0.004, None, 1.0, ELSEWHERE_QUESTIONS, id="the three questions"),
-            pytest.param(0.001, None, 1.0, ELSEWHERE, id="too quick"),
+            pytest.param(0.002, None, 1.0, ELSEWHERE, id="too quick"),
             pytest.param(0.1, 0.001, 1.0, ELSEWHERE, id="too quick beside a slow network"),
             pytest.param(0.004, None, 0.5, ELSEWHERE, id="too few different ones"),
         ],

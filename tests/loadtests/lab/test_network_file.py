@@ -17,6 +17,7 @@ BY_HAND = Path(__file__).parents[3] / "loadtests" / "by-hand.md"
 CLASSES = '[[classes]]\nname = "a"\ncustomers = 3\n'
 OF_CLASS = "name, customers, think_time_s, rate_per_s"
 STATION = '[[stations]]\nname = "cpu"\nservice_time_s = 2.0\n'
+LARGE = STATION.replace("2.0", "1e308")
 
 
 def test_the_example_of_the_page_is_solved(tmp_path: Path) -> None:
@@ -193,6 +194,10 @@ def test_json_without_a_meaning_is_refused(tmp_path: Path, value: str, reason: s
         (CLASSES + STATION.replace('"cpu"', '" "'), "one of the stations is called ' '; take"),
         (CLASSES.replace("3", "0") + STATION, "above 0; it has 0 customers and a rate of 0"),
         (CLASSES.replace("3", "1e308") + STATION + "servers = 2", "too many populations to solve"),
+        (
+            CLASSES + LARGE + LARGE.replace("cpu", "disk"),
+            "its times are too small or too large to compute",
+        ),
         (
             CLASSES
             + '[[classes]]\nname = "idle"\nrate_per_s = 1\n'
