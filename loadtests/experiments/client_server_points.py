@@ -78,8 +78,6 @@ class Alone:
 
     @cached_property
     def cv(self) -> float:
-        if self.overhead_s is not None:
-            return KNOWN_SERVICE_TIME_S / self.mean_s
         return cv_of(self.times_s)
 
     @property

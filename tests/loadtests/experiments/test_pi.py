@@ -619,14 +619,15 @@ class TestReport:
         assert "by scan do not count, mostly because it was near its own limit." in text
         assert "mostly because others took it" in report.failure
 
-    def test_a_service_that_became_slower_is_named(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    @pytest.mark.parametrize("first_ms", [20, 60])
+    def test_a_service_that_became_slower_or_quicker_is_named(
+        self, first_ms: float, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        report = self.made_up(tmp_path, monkeypatch, a_run(0.3, server=ELSEWHERE_SCANS))
-        assert any(
-            "E[S] was 20 ms at first and 40 ms just before the load (runs alone-… and calib" in text
-            for text in report.findings
-        )
+        scans = {(kind, "scan"): _run(first_ms / 1000) for kind in KINDS}
+        run = a_run(0.3, server=ELSEWHERE_SCANS)
+        report = self.made_up(tmp_path, monkeypatch, run, other=scans)
+        words = f"E[S] was {first_ms} ms at first and 40 ms just before the load (runs alone-… and"
+        assert any(words in text for text in report.findings)
 
     def test_service_times_that_do_not_count_are_not_shown(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
