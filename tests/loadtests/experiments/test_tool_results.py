@@ -119,7 +119,7 @@ def test_runs_of_several_tools_are_one_load(tmp_path: Path) -> None:
 
 
 def test_workers_are_as_many_as_is_said(tmp_path: Path) -> None:
-    paths = files(tmp_path, [oha_csv], runs=10, rate=30.0, workers=2)
+    paths = files(tmp_path, [oha_csv], rate=30.0, workers=2)
     assert HOLDS in reported(tmp_path / "two", paths, workers=2).findings[0]
     finding = reported(tmp_path / "one", paths, workers=1).findings[0]
     assert "is not decided" in finding
