@@ -57,8 +57,6 @@ def rows(spec: Callable[[], Part], port: int) -> list[Row]:
         host = environ.get("HTTP_HOST", f"127.0.0.1:{port}")
         response = rendered(f"{environ['wsgi.url_scheme']}://{host}")(environ)
         response.headers["Content-Security-Policy"] = content_security_policy()
-        response.headers["Referrer-Policy"] = "no-referrer"
-        response.headers["X-Content-Type-Options"] = "nosniff"
         return response
 
     return [Row("GET", "/docs", READ, docs, Lane.READ)]

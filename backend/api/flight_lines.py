@@ -60,7 +60,7 @@ def _csv_cell(_name: str, value: Value) -> str:
         return "" if value is None else str(value)
     if value.startswith(_FORMULAS):
         value = f" {value}"
-    if any(character in value for character in '",\r\n'):
+    if "," in value or '"' in value:  # no text of a flight has line breaks
         return '"' + value.replace('"', '""') + '"'
     return value
 

@@ -28,13 +28,12 @@ MARK_WHAT_NEXT = "the next process that accepts or mines flights rebuilds it fro
 class Checked:
     """Says what a mempool holds that has passed the check.
 
-    pending: how many accepted transactions are in no block yet. void: how many of them stand for
-    lost flights. keys: how many idempotency keys are kept. lost: messages about lost flights, and
-    damaged files that were kept. following: the id after the last record; 0 without any.
+    pending: how many accepted transactions are in no block yet. keys: how many idempotency keys are
+    kept. lost: messages about lost flights, and damaged files that were kept. following: the id
+    after the last record; 0 without any.
     """
 
     pending: int
-    void: int
     keys: int
     lost: list[str]
     following: int = 0
@@ -63,8 +62,7 @@ def check_mempool(
     if has_mark and mark is None and (records or (folder / MARK_NAME).exists()):
         lost.append(f"{folder / MARK_NAME}: {MARK_MISSING}; {MARK_WHAT_NEXT}")
     following = records[-1].next if records else 0
-    void = sum(max(0, r.next - max(r.first, mined)) for r in records if r.is_void)
-    return Checked(max(0, following - mined), void, len(keys), lost, following)
+    return Checked(max(0, following - mined), len(keys), lost, following)
 
 
 def _contents(

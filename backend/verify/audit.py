@@ -122,9 +122,8 @@ def accepted_words(folder: Path, store: BlockStore) -> str:
         mined = receipts.own_mined if is_in_cluster else store.transactions
         mempool = check_mempool(folder, mined, has_mark=not is_backup(folder))
     tokens = len(Tokens(folder).all())
-    void = f", {mempool.void:,} of them void" if mempool.void else ""
     words = (
-        f"{counted(mempool.pending, 'transaction is', 'transactions are')} pending{void}; "
+        f"{counted(mempool.pending, 'transaction is', 'transactions are')} pending; "
         f"{counted(mempool.keys, 'idempotency key')} and {counted(tokens, 'token')} are as they "
         "were written"
     )
