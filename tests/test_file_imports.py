@@ -11,13 +11,15 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import msgspec
 import pytest
 import requests
 from click.testing import CliRunner
 
-from backend.base.errors import InvalidQuery, NotFound, TryLater
+from backend.base import files
+from backend.base.errors import InvalidQuery, NotFound, TryLater, WriteFailed
 from backend.cli.sent_file import sent_file
 from backend.ledger import file_imports
 from backend.ledger.file_imports import FileImports
@@ -102,6 +104,7 @@ def test_a_packed_file_is_checked_whole_and_then_added(service: Service) -> None
     again = Sender(service, "flights.csv.gz", gzip.compress(text.encode())).done("check")["report"]
     assert (again["accepted"], again["already_there"]) == (0, 1500)
     assert again["duplicate_of"] == [added["first_transaction"]]
+    assert requests.delete(service.url + sender.path, timeout=WITHIN_S).status_code == 204
 
 
 def test_bad_rows_are_left_out_only_if_that_is_asked(service: Service) -> None:
@@ -186,6 +189,7 @@ def test_a_file_is_removed_when_that_is_asked_but_not_while_it_is_read(service: 
     assert (refused.status_code, refused.json()["field"]) == (400, "IMPORT_ID")
     again = sender.post(f"{sender.path}/check")  # its answer was lost
     assert (again.status_code, again.json()["state"]) == (202, "checking")
+    assert sender.post(f"{sender.path}/check", dates="day-first").status_code == 400
     os.kill(process, signal.SIGCONT)
     assert sender.settled()["state"] == "checked"
     removed = requests.delete(service.url + sender.path, timeout=WITHIN_S)
@@ -316,10 +320,19 @@ def test_a_name_has_some_characters_and_not_too_many(tmp_path: Path, name: str) 
         FileImports(settings_for(tmp_path)).begin(name, 1)
 
 
-def test_a_file_for_which_the_disk_has_no_room_is_not_begun(tmp_path: Path) -> None:
+def test_a_disk_without_room_takes_no_file_and_no_part(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(TryLater, match="free some space"):
         FileImports(settings_for(tmp_path)).begin("a.csv", 2**60)
     assert list(tmp_path.iterdir()) == []
+    imports = FileImports(settings_for(tmp_path, min_free_bytes=0))
+    sent = imports.begin("a.csv", 1).IMPORT_ID
+    with pytest.raises(TryLater, match="free some space"):
+        FileImports(settings_for(tmp_path, min_free_bytes=2**60)).append(sent, 0, b"x")
+    monkeypatch.setattr(files, "write_at", Mock(side_effect=WriteFailed("cannot write it")))
+    with pytest.raises(TryLater, match="cannot write it"):  # the process need not end for that
+        imports.append(sent, 0, b"x")
 
 
 def test_files_that_nobody_has_touched_for_a_day_are_removed(tmp_path: Path) -> None:

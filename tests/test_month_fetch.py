@@ -14,9 +14,10 @@ import pytest
 import requests
 
 from backend.base.errors import WriteFailed
+from backend.base.files import FileLock
 from backend.base.words import COMMAND
 from backend.ledger.bts_months import Month
-from backend.ledger.month_fetch import ENDED, MonthFetcher
+from backend.ledger.month_fetch import ENDED, MonthFetch, MonthFetcher
 from backend.storage.tokens import Tokens
 from tests import bts_server as server
 from tests.api.processes import WITHIN_S, Service, free_port, serving, until
@@ -167,6 +168,12 @@ def test_a_fetch_that_was_killed_says_so(tmp_path: Path, lines: str) -> None:
         "failed",
         True,
     )
+
+
+def test_the_last_message_of_a_fetch_that_goes_on_is_shown(tmp_path: Path) -> None:
+    (tmp_path / "months.log").write_text("2008-01\nchecking: 3%\nimporting: 9%\n")
+    with FileLock(tmp_path / "months.log"):
+        assert MonthFetcher(tmp_path).look() == MonthFetch("running", "2008-01", "importing: 9%")
 
 
 def test_a_command_that_cannot_be_started_ends_the_fetch_and_says_why(

@@ -2,12 +2,13 @@
 
 import re
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 from gunicorn.config import Config
 
 from backend.base.errors import InvalidSetting
-from backend.base.settings import Settings, from_environment, variable
+from backend.base.settings import Settings, absolute_folders, from_environment, variable
 from backend.service.web_server import gunicorn_options
 from backend.serving import gunicorn_app
 from frontend.settings import from_environment as settings_of_pages
@@ -130,6 +131,13 @@ def test_an_unknown_variable_is_refused(name: str) -> None:
 def test_variables_of_others_are_left_alone() -> None:
     others = {"PATH": "", "flightchain_port": "x", "MY_FLIGHTCHAIN_PORT": "x", "FLIGHTCHAIN": "x"}
     assert from_environment(others) == Settings()
+
+
+def test_processes_that_run_elsewhere_find_the_folders_that_are_named_from_here() -> None:
+    folders = absolute_folders(Settings(dir="dir", lab_dir="lab_dir", cluster="cluster"))
+    names = ("dir", "lab_dir", "cluster")
+    assert folders == {variable(name): str(Path(name).absolute()) for name in names}
+    assert variable("cluster") not in absolute_folders(Settings())
 
 
 def test_the_table_says_of_every_setting_its_default_and_its_reason() -> None:

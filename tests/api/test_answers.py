@@ -429,7 +429,19 @@ def test_a_damaged_block_that_anybody_met_is_known_to_ready(tmp_path: Path) -> N
         assert reported(client) == reported(other_process) == []
 
 
-def test_an_error_without_a_status_of_its_own_is_one_of_the_server() -> None:
-    response = Problems(lambda: None).answer(FlightchainError("something is wrong"), {})
-    assert (response.status_code, response.mimetype) == (500, "application/problem+json")
-    assert response.get_json()["detail"] == "something is wrong"
+@each_of(
+    ("error", "status", "detail"),
+    [
+        (FlightchainError("something is wrong"), 500, "something is wrong"),
+        (ValueError("something is wrong"), 500, "the service failed; its log says why"),
+        (OSError("something is wrong"), 503, "the operating system refuses: something is wrong; "),
+    ],
+)
+def test_an_error_that_is_not_the_requests_is_in_the_log(
+    error: Exception, status: int, detail: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    response = Problems(lambda: None).answer(error, {})
+    assert (response.status_code, response.mimetype) == (status, "application/problem+json")
+    assert response.get_json()["detail"].startswith(detail)
+    assert "something is wrong" in caplog.text
+    caplog.clear()

@@ -21,7 +21,7 @@ from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping, examine, flight_of
 from tests.api.worlds import GOOD, Json, client_of, generated, good, new_chain, problem, seal
 from tests.chain.strategies import flights as valid_flights
-from tests.flights import csv_of, csv_of_days
+from tests.flights import changed, csv_of, csv_of_days
 
 FLIGHTS = generated(250)
 NDJSON = "application/x-ndjson"
@@ -315,11 +315,14 @@ def test_an_equal_flight_is_accepted_and_named(client: FlaskClient, settings: Se
     assert good(client.post("/transactions", json=GOOD), 202)["duplicate_of"] is None
 
 
-def test_the_first_hundred_equal_flights_are_listed(client: FlaskClient) -> None:
+def test_the_first_hundred_equal_or_contradicting_flights_are_listed(client: FlaskClient) -> None:
     batch = as_ndjson(FLIGHTS[:101])
     good(post(client, batch), 202)
     for answer in (good(post(client, batch, "?dry_run=true")), good(post(client, batch), 202)):
         assert (answer["duplicates"], len(answer["duplicate_of"])) == (101, 100)
+    others = as_ndjson([changed(flight, ORIGIN_CITY_NAME="Elsewhere") for flight in FLIGHTS[:101]])
+    answer = good(post(client, others, "?dry_run=true"))
+    assert (answer["conflicts"], len(answer["conflicting"])) == (101, 100)
 
 
 def test_a_key_gets_the_same_ids_again(client: FlaskClient, settings: Settings) -> None:
@@ -351,7 +354,8 @@ def test_a_request_that_is_sent_again_may_wait_for_something_else(
     seal(settings, [[]])
     mined = good(posted("?mode=commit"), 201)
     assert (mined["TRANSACTION_ID"], mined["state"]) == (accepted, "mined")
-    assert good(posted("?mode=async"), 201)["TRANSACTION_ID"] == accepted
+    again = good(posted("?mode=async"), 201)
+    assert (again["TRANSACTION_ID"], again["durable"]) == (accepted, True)  # it is in a block
     assert pending(client) == 0
 
 

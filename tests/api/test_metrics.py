@@ -187,6 +187,7 @@ def test_the_caches_report_what_they_do(world: World) -> None:
     assert value(samples, "answer_cache_evictions_total") == 0
     assert value(samples, "answer_cache_answers") == 1
     assert value(samples, "answer_cache_bytes") > ENTRY_BYTES
+    assert value(samples, "answer_cache_limit_bytes") == settings.answer_cache_bytes
 
 
 def test_answers_of_an_older_state_make_room_at_once() -> None:

@@ -186,6 +186,10 @@ def test_without_a_quorum_a_node_for_reading_is_ready_once_it_has_caught_up(
     with engine, FileLock(settings.folder / LOCK_NAME), closing(Ledger(settings, quiet)) as ledger:
         FILE.write_unsynced(settings.folder, status)
         assert (why in ledger.not_ready()) == (not is_reader)
+        with client_of(settings) as client:
+            lines = client.get("/metrics").text.splitlines()
+        shown = {"votes": 20, "votes_total": 40, "peers": 0, "lag_blocks": 0, "accepts": 0}
+        assert {f"flightchain_cluster_{name} {shown[name]}.0" for name in shown} <= set(lines)
         FILE.write_unsynced(settings.folder, structs.replace(status, catching_up=True))
         until(lambda: why in ledger.not_ready())
 

@@ -527,13 +527,14 @@ def test_closing_syncs_what_did_not_wait(house: House, synced: list[float]) -> N
 
 
 def test_a_sync_that_fails_later_stops_accepting(
-    house: House, monkeypatch: pytest.MonkeyPatch
+    house: House, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     mempool = house.mempool()
     accept_in(mempool, [flight(0)], T)
     monkeypatch.setattr(os, "fdatasync", mock.Mock(side_effect=OSError(errno.EIO, "I/O error")))
     accept_in(mempool, [flight(1)], T, durable=False)
     mempool.close()
+    assert "flights were accepted but may not be on the disk" in caplog.text
     with pytest.raises(WriteFailed):
         accept_in(mempool, [flight(2)], T, durable=False)
 

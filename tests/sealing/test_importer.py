@@ -19,7 +19,7 @@ from pathlib import Path
 import pytest
 
 from backend.base import clock
-from backend.base.errors import BadRow, FlightchainError, WriteFailed
+from backend.base.errors import EXCERPT_CHARACTERS, BadRow, FlightchainError, WriteFailed
 from backend.base.settings import PROJECT, Settings
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight
@@ -252,14 +252,16 @@ def test_bad_rows_are_left_out_counted_and_named_if_that_is_decided(
 def test_only_the_first_bad_rows_are_kept_however_many_there_are(
     tmp_path: Path, chosen: Settings
 ) -> None:
-    rows = [(*row[:6], "nowhere", *row[7:]) for row in flights(3000)]
+    rows = [(*row[:6], "nowhere" * 99, *row[7:]) for row in flights(3000)]
     decided, shares = list[Checked](), list[float]()
     watcher = Watcher(
         on_check=lambda checked: shares.append(checked.fraction), decide=decided.extend
     )
     import_flights(chosen, FlightFile(written(tmp_path, rows)), watcher)
     assert len(shares) == 2  # progress is shown although no batch has a flight, and room looked for
+    assert shares[0] < shares[1] == 1  # at which a terminal ends its line
     assert (decided[0].bad.count, len(decided[0].bad.first)) == (3000, 100)
+    assert len(str(decided[0].bad.first[0].value)) == EXCERPT_CHARACTERS
     assert_holds(chosen, [])
 
 

@@ -310,6 +310,22 @@ def test_a_round_with_nothing_to_do_says_nothing_but_when_the_next_one_is(
     assert max(promised) < 0.3
 
 
+def test_rounds_that_a_long_one_kept_off_are_not_made_up_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun_s: list[float] = []
+
+    def round_(_: Miner, *, only_full: bool) -> None:
+        assert not only_full
+        begun_s.append(time.monotonic())
+        time.sleep(0.5 if len(begun_s) == 1 else 0)
+
+    monkeypatch.setattr(Miner, "_round", round_)
+    with mining(settings_for(tmp_path, 0.1)):
+        until(lambda: len(begun_s) > 3)
+    assert begun_s[3] - begun_s[1] >= 0.1
+
+
 def test_a_round_that_is_overdue_after_a_wait_for_the_clock_is_due_now(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -11,8 +11,10 @@ from hypothesis import strategies as st
 
 from backend.base.settings import Settings
 from backend.chain.flight import Flight
+from backend.chain.identity import Stored
 from backend.sealing import repeats
 from backend.sealing.importer import Tally, Watcher, import_all
+from backend.sealing.newcomers import SourceComparison
 from backend.sealing.repeats import Compared
 from backend.sources import open_source
 from backend.verify.audit import verify
@@ -82,6 +84,16 @@ def test_a_state_that_is_spelt_otherwise_is_the_same_state(tmp_path: Path) -> No
     another_state = [changed(row, DEST_STATE_NM="Ohio") for row in rows]
     assert counts(imported(tmp_path, another_state)) == [(0, 0, 20)]
     assert_holds(tmp_path, rows)
+
+
+def test_the_first_hundred_contradictions_of_a_source_are_shown() -> None:
+    of_batch, of_source = SourceComparison(), SourceComparison()
+    for _ in range(101):
+        of_batch.note(flown(), Stored(0, 1, flown(ARR_DELAY=99)))
+    assert (of_batch.conflicts, len(of_batch.first_conflicts)) == (101, 100)
+    for _ in range(2):
+        of_source.add(of_batch)
+    assert (of_source.conflicts, len(of_source.first_conflicts)) == (202, 100)
 
 
 sources = st.lists(st.lists(same_or_similar, min_size=1, max_size=6), min_size=1, max_size=3)

@@ -182,6 +182,7 @@ DECIDED = {  # by their heads alone
     "another method": (b"POST /tip", b"application/json", 50, 405),
     "another kind of body": (b"POST /transactions", b"text/plain", 50, 415),
     "a long body": (b"POST /transactions", b"application/json", 10**6, 413),
+    "a part of no file": (b"POST /imports/0f?OFFSET=0", b"application/octet-stream", 50, 404),
     "a parameter that is not known": (b"POST /transactions?x=1", b"application/json", 50, 400),
 }
 

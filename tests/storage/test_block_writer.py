@@ -288,6 +288,18 @@ def test_a_writer_notices_a_torn_block_that_another_left(
     assert audited(tmp_path).height == 2
 
 
+def test_a_writer_notices_that_the_table_was_exchanged(tmp_path: Path) -> None:
+    """What it wrote to the old one would be read by nobody."""
+    table = table_path(tmp_path)
+    with writing(tmp_path) as writer:
+        append_blocks(writer, [1])
+        writer.release()
+        files.write_new(table, table.read_bytes())
+        writer.acquire(wait=False)
+        append_blocks(writer, [1])
+    assert audited(tmp_path).height == 2
+
+
 def test_two_writers_take_turns(tmp_path: Path) -> None:
     """Their locks are of the files that they have opened, so those of processes are no other."""
     with writing(tmp_path) as writer, closing(writer_for(tmp_path)) as other:

@@ -7,10 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from itertools import pairwise
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
-from backend.base.errors import DamagedBlock
+from backend.base.errors import DamagedBlock, TryLater
 from backend.base.settings import Settings
 from backend.base.words import COMMAND
 from backend.index import damage_mark
@@ -294,6 +295,8 @@ def test_everything_is_taken_from_the_disk_again(
 def test_work_is_followed_by_a_pause_that_leaves_a_small_share_of_a_core(bench: Bench) -> None:
     """With hours too few for what there is to do: it takes longer then."""
     bench.scrub = bench.begun(hours=0.000_001)
+    bench.steps(3)
+    assert FILE.read(bench.folder) is None  # a card is not written to after each piece
     started = time.thread_time()
     worked_s = 0.0
 
@@ -318,6 +321,19 @@ def test_a_long_statement_of_the_index_pauses_in_its_middle(
         pauses = len(bench.clock.slept)
         bench.steps(1)
         assert len(bench.clock.slept) > pauses + 1
+    assert bench.said == []
+
+
+def test_a_part_of_the_index_that_cannot_be_read_now_is_checked_later(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench.until(lambda state: state.done == TIP + 1)
+    with monkeypatch.context() as patch:
+        patch.setattr(scrub_module, "wrong_part", Mock(side_effect=TryLater("it is replaced")))
+        bench.clock.now_s = bench.scrub._due
+        bench.steps(3)
+        assert bench.scrub.state.done == TIP + 1
+    bench.passes()
     assert bench.said == []
 
 
@@ -361,6 +377,7 @@ def test_a_check_that_fails_strangely_is_said_once_and_others_are_read_on(
 def test_it_goes_on_where_it_stopped(bench: Bench) -> None:
     flip_in_block(bench.folder, 1)
     bench.until(lambda state: state.done == 4)
+    assert FILE.read(bench.folder) == bench.scrub.state  # should it be killed
     bench.clock.is_over = lambda: True
     bench.scrub.run()
     stopped = bench.scrub.state
@@ -412,6 +429,7 @@ def test_off_it_does_nothing_and_forgets_what_was_found(bench: Bench) -> None:
     off = Settings(dir=str(bench.folder), scrub_hours=0)
     with scrubbing(off, bench.said.append):
         assert not (bench.folder / FILE.name).exists()
+        assert bench.damaged() == []
 
 
 # --- who asks ------------------------------------------------------------------------------------
@@ -432,11 +450,13 @@ def test_what_was_found_keeps_a_ledger_from_being_ready(bench: Bench) -> None:
             ),
             f"1 more block is damaged; run `{COMMAND} verify`",
         ]
+        assert ledger.scrub_problems() == TIP
         for height in range(TIP):
             flip_in_block(bench.folder, height)
         (bench.folder / "tokens.json").write_text("no list")
         bench.passes()
         assert f"the scrub found that {bench.scrub.state.problem}" in ledger.not_ready()
+        assert ledger.scrub_problems() == 1
         (bench.folder / "tokens.json").unlink()
         bench.look_again()
         assert ledger.not_ready() == healthy

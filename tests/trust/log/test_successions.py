@@ -180,6 +180,11 @@ def test_a_backup_has_them_and_a_restored_log_goes_on_with_its_key(
     verify(restored)
     assert successions_in(restored) == successions_in(folder)
     assert log_key(restored).verifier == log_key(folder).verifier
+    for path in (*folder.glob("log.*"), folder / "checkpoint"):
+        path.unlink()
+    done = run(folder, "backup", str(backup))
+    assert f"{folder / NAME} is missing, and the backup keeps its own copy" in done.output
+    assert successions_in(backup) == successions_in(restored)
 
 
 def test_a_restored_log_without_its_key_gets_a_new_one(folder: Path, tmp_path: Path) -> None:

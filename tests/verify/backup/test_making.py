@@ -101,6 +101,7 @@ def test_nothing_new_is_nothing_written(house: House) -> None:
 def test_only_what_is_new_is_copied(tmp_path: Path) -> None:
     house = House(tmp_path)
     import_flights(house.settings, Generated(MANY, flights_per_day=1000))
+    (house.backup / "lost+found").mkdir(parents=True)  # as on a disk of its own
     first = house.back_up()
     assert first.new_blocks == MANY // 1000 + 1
     size = sum(map(len, contents(house.folder).values()))

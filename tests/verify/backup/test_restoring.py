@@ -137,6 +137,7 @@ def test_it_can_be_restored_from_a_medium_that_only_reads(house: House) -> None:
 def test_it_can_be_restored_into_the_folder_of_a_new_clone(house: House) -> None:
     house.restored.mkdir()
     (house.restored / "README.md").touch()  # as in chain_data
+    (house.restored / "lost+found").mkdir()  # as on a disk of its own
     house.restore()
     assert verify(house.restored).height == 5
 
