@@ -66,6 +66,20 @@ def test_a_download_goes_on_where_it_broke(
     assert len(messages) == len(ranges) - 1
 
 
+def test_a_file_is_on_the_disk_before_it_has_its_name(
+    bts: Bts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[str, int]] = []
+
+    def sync(_: int, path: Path) -> None:
+        synced.append((path.name, path.stat().st_size))
+
+    monkeypatch.setattr(module, "sync", sync)
+    content = bts.publish(MONTH)
+    fetch(bts, tmp_path)
+    assert synced == [(f"{MONTH.file_name}.part", len(content))]
+
+
 def test_a_server_that_falls_silent_is_asked_again(
     bts: Bts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -616,3 +616,13 @@ def test_a_log_that_another_process_made_has_its_name_on_the_disk_before_it_is_a
     monkeypatch.setattr(Watermark, "note", lambda self, mark: events.append("acknowledged"))
     house.mempool().repair()
     assert events == [str(house.folder / FOLDER), "acknowledged"]
+
+
+def test_a_folder_that_another_process_made_has_its_name_on_the_disk_too(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (house.folder / FOLDER).mkdir(parents=True)  # and was killed before it could sync that
+    synced = mock.Mock(wraps=files.sync_folder)
+    monkeypatch.setattr(files, "sync_folder", synced)
+    accept_in(house.mempool(), [flight(0)], T)
+    synced.assert_any_call(house.folder)

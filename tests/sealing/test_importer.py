@@ -277,6 +277,9 @@ def test_the_disk_must_have_room_for_all_sources_together(
     assert transactions_in(chosen.folder) == 0
     import_all(chosen, [first, first])
     assert_holds(chosen, flights(1000))
+    monkeypatch.setattr(source_check, "free_bytes", lambda _: chosen.min_free_bytes)
+    with pytest.raises(WriteFailed, match=f"needs about {chosen.min_free_bytes + 260_000:,};"):
+        import_all(chosen, [Scripted(flights(3000, 1000), lambda batch: None)])  # by its first half
 
 
 # --- what dies in between --------------------------------------------------------------------
