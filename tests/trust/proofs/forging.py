@@ -4,6 +4,7 @@ import base64
 import hashlib
 import json
 import zlib
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from itertools import product
@@ -41,19 +42,25 @@ STRANGE_MEMBERS: list[Json] = [
     {"root": "AAAA"},
     {"root": 43 * "A" + "="},
     {"root": None},
+    {"from_root": 43 * "A" + "="},
     {"from": True},
     {"from": "9"},
     {"size": True},
     {"size": "31"},
     {"size": None},
+    {"flightchain_proof": 2},
 ]
 STRANGE_VALUES = ["7.0", "7.5", "1e3", "-0", "true", "[]", '{"x":1}', " 7", '"\\u0041"', "NaN"]
 NO_LINE = "a line is .* not as in a proof"
 MORE_THAN_AN_ANSWER: list[Json] = [{"x": "x"}, {"count": True}, {"x": None}]
-STRANGE_CELLS: dict[str, Callable[[Any], Any]] = {
-    "OP_CARRIER_AIRLINE_ID": str,
-    "FL_DATE": lambda day: int(day.replace("-", "")),
-}
+CARRIER = "OP_CARRIER_AIRLINE_ID"
+Cells = list[Json]
+STRANGE_CELLS: list[tuple[str, Callable[[Cells], Cells]]] = [
+    ("it is damaged", lambda cells: [{**cell, CARRIER: str(cell[CARRIER])} for cell in cells]),
+    ("it is damaged", lambda cells: [{**cell, "FL_DATE": 20150102} for cell in cells]),
+    ("its cells are out of order", lambda cells: cells[::-1]),
+    ("its cells are out of order", lambda cells: [*cells, cells[-1]]),
+]
 
 
 class Forger:
@@ -132,11 +139,10 @@ class Forger:
         self.mine(1, with_column(block.body, "ARR_DELAY", values, bytes(column.codes)))
         return self.chain()
 
-    def with_cells(self, question: Json, name: str) -> list[Json]:
-        """The proof of an answer in which a block has cells with keys of another type."""
-        block, other = self.blocks[1], STRANGE_CELLS[name]
-        cells = verify.cells_of(columns_in(block))
-        texts = [verify.canonical({**cell, name: other(cell[name])}) for cell in cells]
+    def with_cells(self, question: Json, change: Callable[[Cells], Cells]) -> list[Json]:
+        """The proof of an answer in which a block has other cells."""
+        block = self.blocks[1]
+        texts = list(map(verify.canonical, change(verify.cells_of(columns_in(block)))))
         root = merkle.root(merkle.leaf_hashes(text.encode() for text in texts))
         self.mine(1, block.body, summary_root=root.hex())
         proof = self.chain(kind="answer", question=question, answer={})
@@ -145,6 +151,54 @@ class Forger:
         lines = ((line, json.loads(line["header"])) for line in [proof[1], *proof[3:]])
         proof[0]["answer"] = verify.answer_to(question, lines)
         return proof
+
+    def with_header(self, **changes: Any) -> list[Json]:
+        """A chain whose newest block has another header, which is not mined again."""
+        newest = self.blocks[-1]
+        self.blocks[-1] = block_of(replace(newest.header, **changes), newest.body)
+        return self.chain()
+
+
+def with_more(proofs: Proofs) -> Iterator[tuple[str, list[Json]]]:
+    """Proofs with a hash that leads nowhere, or with a value that is in no block."""
+    (growth,) = proofs["consistency"]
+    yield "do not begin with", [{**growth, "path": [text(bytes(32)), *growth["path"]]}]
+    (proof,) = proofs["transaction"]
+    changed = proof["transaction"].replace('"CANCELLED":0', '"CANCELLED":1')
+    yield "it is not in block", [{**proof, "transaction": changed}]
+
+
+def with_other_cells(
+    blocks: Sequence[Block], proof: list[Json]
+) -> Iterator[tuple[str, list[Json]]]:
+    """Proofs of an answer in which a block that has no flights that count shows other cells."""
+    asked, size = proof[0]["question"], proof[0]["size"]
+    low, high = ((asked[CARRIER], asked[day]) for day in ("INITIAL_DATE", "FINAL_DATE"))
+    for height in range(size):
+        cells = verify.cells_of(columns_in(blocks[height]))
+        keys = [(cell[CARRIER], cell["FL_DATE"]) for cell in cells]
+        at = bisect_left(keys, low)
+        if 0 < at == bisect_right(keys, high) < len(cells):
+            break
+    else:
+        return
+    texts = list(map(verify.canonical, cells))
+    more = verify.canonical({**cells[-1], CARRIER: 99999})
+    other = verify.canonical({**cells[0], "flights": 99})
+    leaves = merkle.leaf_hashes(cell.encode() for cell in texts)
+    none, all_of_them = "the hashes beside cells do not fit", (0, len(texts))
+    for reason, first, shown, (start, end), beside in (
+        (none, -1, [*texts[:at], more], (0, at), []),
+        (none, 0, [*texts, more], all_of_them, []),
+        (none, 0, texts, all_of_them, [bytes(32)]),
+        ("has other cells than these", 0, [other, *texts[1:]], all_of_them, []),
+        ("cells may be missing", at - 1, texts[at - 1 : at], (at - 1, at), []),
+        ("cells may be missing", at, texts[at : at + 1], (at, at + 1), []),
+    ):
+        path = merkle.range_path(start, end, len(leaves), lambda a, b: merkle.root(leaves[a:b]))
+        line = {"header": proof[height + 1]["header"], "count": len(texts), "first": first}
+        line |= {"cells": shown, "hashes": list(map(text, [*path, *beside]))}
+        yield reason, [*proof[: height + 1], line, *proof[height + 2 :]]
 
 
 def lies(folder: Path, proofs: Proofs) -> Iterator[tuple[str, list[Json]]]:
@@ -163,8 +217,15 @@ def lies(folder: Path, proofs: Proofs) -> Iterator[tuple[str, list[Json]]]:
     yield "block 1: column ARR_DELAY", Forger(folder).with_shifted_values()
     for value in STRANGE_VALUES:
         yield "block 1: column ARR_DELAY", Forger(folder).with_value(value)
-    for name in STRANGE_CELLS:
-        yield "it is damaged", Forger(folder).with_cells(proofs["delays"][0]["question"], name)
+    for reason, changed in STRANGE_CELLS:
+        yield reason, Forger(folder).with_cells(proofs["delays"][0]["question"], changed)
+    yield from with_more(proofs)
+    yield from with_other_cells(forger.blocks, proofs["delays"])
+    other = forger.consistency([*leaves[:-1], merkle.leaf_hash(b"other")], 3)
+    signed = {"checkpoint": proofs["consistency"][0]["checkpoint"]}
+    yield "does not lead to the signed checkpoint", [other | signed]
+    for header in ({"difficulty_bits": 99}, {"difficulty_bits": -1}, {"transaction_count": 1001}):
+        yield "no proof of work|unknown version", Forger(folder).with_header(**header)
     for kind in ("transaction", "consistency", "delays", "legs"):
         yield "", [*proofs[kind], {}]
     for kind, more in product(("delays", "count", "legs"), MORE_THAN_AN_ANSWER):

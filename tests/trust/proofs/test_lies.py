@@ -11,6 +11,7 @@ from flask.testing import FlaskClient
 from backend.chain import merkle
 from backend.chain.block import Block
 from backend.trust.log import notes
+from backend.trust.log.checkpoints import Checkpoint
 from backend.trust.log.secret_keys import SecretKey
 from tests.api.worlds import World
 from tests.trust.proofs.forging import Forger, columns_in, lies
@@ -30,8 +31,8 @@ def test_an_answer_says_which_blocks_it_is_from(
 ) -> None:
     question = proofs["delays"][0]["question"]
     asked = {name: value for name, value in question.items() if name != "name"}
-    for path, height in (("average_delays", 0), ("average_delays", 12)):
-        verdict = judge.of(fetched(client, f"/{path}/proof", **asked, as_of=height))
+    for height in (0, 29):
+        verdict = judge.of(fetched(client, "/average_delays/proof", **asked, as_of=height))
         assert verdict["verdict"] == "verified"
         assert f"in blocks 0 to {height}, " in verdict["proved"]
         assert (verdict["covered"], verdict["blocks"]) == (height + 1, 31)
@@ -125,6 +126,12 @@ def test_a_kept_checkpoint_counts_whatever_it_says(
 # --- keys
 
 
+def test_a_checkpoint_of_another_log_is_not_that_of_its_key(forger: Forger, judge: Judge) -> None:
+    note = forger.key.note(str(Checkpoint("elsewhere", 7, bytes(32))))
+    reason = judge.of(str(note).encode())["reason"]
+    assert reason == "the checkpoint of elsewhere is not signed by that key"
+
+
 def test_a_key_that_is_given_cannot_be_replaced_by_a_file_of_its_name(
     forger: Forger, judge: Judge, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,7 +193,8 @@ def test_what_is_wrong_is_named(judge: Judge, proofs: Proofs, tmp_path: Path) ->
             assert verdict["file"] == "--key, --witness"
             assert key in verdict["reason"]
     note = judge.file(str(proofs["transaction"][0]["checkpoint"]).encode(), "note")
-    for key in (judge.key[:-1], str(note)):
+    name, key_id, public = judge.key.split("+", 2)
+    for key in (judge.key[:-1], f"{name}+{key_id[::-1]}+{public}", str(note)):
         for verdict in (Judge(tmp_path, key).says(path), judge.says(path, witness=key)):
             assert verdict["file"] == "--key, --witness"
             assert "is not the key of a log or witness" in verdict["reason"]

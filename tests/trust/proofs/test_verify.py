@@ -53,6 +53,16 @@ def test_the_answers_are_those_of_a_loop_over_all_flights(
         assert verdict == verify.canonical(answer)  # whose other characters are escaped later
 
 
+@pytest.mark.parametrize("late", [14, 15])
+def test_a_flight_that_is_just_late_is_late_in_its_proof(
+    client: FlaskClient, world: World, judge: Judge, late: int
+) -> None:
+    leg = next(flight for flight in world.transactions if flight["ARR_DELAY"] == late)
+    asked = {name: leg[name] for name in ("OP_CARRIER_FL_NUM", "FL_DATE")}
+    verdict = judge.of(fetched(client, "/filter_transactions/proof", **asked))
+    assert f'"status":"{"late" if late == 15 else "on_time"}"' in verdict["proved"]
+
+
 @pytest.mark.parametrize("height", [0, 1, 3, 16, 29])
 def test_any_transaction_is_proved_as_of_any_block(
     client: FlaskClient, world: World, judge: Judge, height: int
@@ -290,8 +300,12 @@ def test_a_signature_cannot_be_written_in_another_way() -> None:
     signature = key.sign(b"x")
     order = 2**252 + 27742317777372353535851937790883648493
     s = int.from_bytes(signature[32:], "little") + order
-    other = signature[:32] + s.to_bytes(32, "little")
-    assert not verify.is_signed(key.public_key().public_bytes_raw(), b"x", other)
+    for other in (signature[:32] + s.to_bytes(32, "little"), signature + bytes(1)):
+        assert not verify.is_signed(key.public_key().public_bytes_raw(), b"x", other)
+    first, second = bytes([1, *bytes(31)]), bytes(32)  # 0, 1 is a point, whose sign is not 1
+    assert verify.is_signed(first, b"x", first + second)
+    for y in (2**255 + 1, 2**255 - 18):
+        assert not is_signed_at_all(y.to_bytes(32, "little"), b"x", first + second)
 
 
 # --- from the command line --------------------------------------------------------------------
