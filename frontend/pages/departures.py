@@ -103,8 +103,7 @@ class Departures:
     @cached_property
     def hours(self) -> list[Row]:
         """The hours in which flights leave, each with the address of its departures."""
-        whole = Question("", {n: v for n, v in self.question.values.items() if n != HOUR})
-        return rows_of(self.by_hour, "hour", self.known, whole)
+        return rows_of(self.by_hour, "hour", self.known, self.question)
 
     @property
     def figures(self) -> Json | None:

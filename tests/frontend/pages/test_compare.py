@@ -92,6 +92,7 @@ def test_what_cannot_be_compared_is_refused(pages: FlaskClient, query: str, reas
         "what=origin&item=ORD&item=Chicago",
         "what=route&item=LAX-ORD&item=LAX-Chicago",
         "what=days&item=January 2015&item=3 January 2015",
+        "what=days&item=1 to 3 January 2015&item=3 to 5 January 2015",
         "what=flight&item=AA1&item=1",
     ],
 )

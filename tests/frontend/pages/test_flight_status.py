@@ -15,6 +15,7 @@ from frontend.pages import flight_status
 from frontend.pages.flight_status import MOST_LEGS_SHOWN
 from frontend.questions import flights_of_day
 from tests.api.worlds import Json, World
+from tests.cases import each_of
 from tests.frontend.pages.reading import ids_on, source, table
 
 PAGE = "/filter_transactions"
@@ -99,45 +100,55 @@ def test_a_number_alone_leads_to_its_report(pages: FlaskClient) -> None:
     assert answer.headers["Location"] == "/report?OP_CARRIER_FL_NUM=1&as_of=20"
 
 
-def test_the_days_of_one_carrier_are_its_own(pages: FlaskClient, world: World) -> None:
+@each_of("height", [*range(4, 12), 30])
+def test_the_days_of_one_carrier_are_its_own_up_to_a_block(
+    pages: FlaskClient, world: World, height: int
+) -> None:
     carrier = world.transactions[0]["OP_CARRIER_AIRLINE_ID"]
-    query = f"OP_CARRIER_FL_NUM=1&OP_CARRIER_AIRLINE_ID={carrier}"
+    query = f"OP_CARRIER_FL_NUM=1&OP_CARRIER_AIRLINE_ID={carrier}&as_of={height}"
     day = world.transactions[0]["FL_DATE"]
     around = pages.get(f"{PAGE}.json?{query}&FL_DATE={day}").get_json()["days"]
     for row in around:
-        assert row["count"] == len(legs_of(world, 1, row["FL_DATE"], carrier))
+        legs = legs_of(world, 1, row["FL_DATE"], carrier)
+        assert row["count"] == sum(leg["BLOCK_HEIGHT"] <= height for leg in legs)
 
 
 def test_a_day_without_the_flight_offers_the_nearest_others(
     pages: FlaskClient, world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(flight_status, "DAYS_OFFERED", 2)
-    last = max(flight["FL_DATE"] for flight in world.transactions)
-    after = plus(last, 40)
-    page = source(pages, f"{PAGE}?OP_CARRIER_FL_NUM=1&FL_DATE={after}&OP_CARRIER_AIRLINE_ID=")
+    first, *_, last = flown = sorted(day for number, day in keys(world) if number == 1)
+    for day, nearest in ((plus(first, -40), flown[:2]), (plus(last, 40), flown[-2:])):
+        page = source(pages, f"{PAGE}?OP_CARRIER_FL_NUM=1&FL_DATE={day}&OP_CARRIER_AIRLINE_ID=")
+        linked = re.findall(rf'href="{PAGE}\?OP_CARRIER_FL_NUM=1&FL_DATE=([0-9-]+)"', page)
+        assert linked == nearest
     assert "The ledger has no flight 1 on that day" in page
     assert "flight number 1 of any carrier, scheduled to leave on" in page
     assert "but none at all on that day." in page
     month = source(pages, f"{PAGE}?OP_CARRIER_FL_NUM=1&FL_DATE=2099-03-01&FINAL_DATE=2099-03-31")
     assert "scheduled to leave in March 2099" in month
-    linked = re.findall(rf'href="{PAGE}\?OP_CARRIER_FL_NUM=1&FL_DATE=([0-9-]+)"', page)
-    assert linked == sorted(day for number, day in keys(world) if number == 1)[-2:]
 
 
-def test_it_is_asked_once_which_days_have_any_flights(
-    pages: FlaskClient, monkeypatch: pytest.MonkeyPatch, world: World
+@pytest.mark.parametrize(("number", "asked_days"), [(1, []), (1999, [0, 3])])
+def test_of_days_without_the_flight_alone_it_is_asked_once_whether_they_have_others(
+    pages: FlaskClient,
+    monkeypatch: pytest.MonkeyPatch,
+    world: World,
+    number: int,
+    asked_days: list[int],
 ) -> None:
-    day = world.transactions[0]["FL_DATE"]
+    day = min(flight["FL_DATE"] for flight in world.transactions)
     asked, ask = list[str](), Backend.get
 
     def noted(self: Backend, path: str, parameters: Any = None) -> Json:
-        asked.append(path)
+        if path == "/flight_counter" and parameters["group_by"] == "day":
+            asked.extend(parameters[name] for name in ("INITIAL_DATE", "FINAL_DATE"))
         return ask(self, path, parameters)
 
     monkeypatch.setattr(Backend, "get", noted)
-    page = source(pages, f"{PAGE}?OP_CARRIER_FL_NUM=1999&FL_DATE={day}")
-    assert "The ledger has no flight 1999" in page
-    assert asked.count("/flight_counter") == 1
+    page = source(pages, f"{PAGE}?OP_CARRIER_FL_NUM={number}&FL_DATE={day}")
+    assert ("The ledger has no flight" in page) == bool(asked_days)
+    assert asked == [plus(day, later) for later in asked_days]
 
 
 def test_another_carrier_offers_those_that_flew(pages: FlaskClient, world: World) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from frontend.backend_client import Backend
 from frontend.questions import group_queries, group_rows
 from frontend.questions.figures import FEW_ARRIVALS
 from frontend.questions.group_rows import SORTS, Row, months_of_year
@@ -59,6 +60,32 @@ def test_a_ranking_is_in_order(
     values = [value(row) for row in twin]
     assert len(values) > 1
     assert values == sorted(values, key=float, reverse=order == "descending")
+
+
+@each_of(
+    "address",
+    [
+        "/route.json?ORIGIN=LAX&DEST=SFO",
+        "/airports/LAX.json?",
+        "/compare.json?what=origin&item=SFO&item=LAX",
+    ],
+)
+def test_all_figures_are_up_to_the_same_block_though_the_ledger_grows(
+    pages: FlaskClient, monkeypatch: pytest.MonkeyPatch, address: str
+) -> None:
+    days = "&INITIAL_DATE=2015-01-01&FINAL_DATE=2015-01-10"
+    expected = pages.get(f"{address}{days}&as_of=20").get_json()
+    asked, ask = list[str](), Backend.get
+
+    def get(self: Backend, path: str, parameters: Any = None) -> Json:
+        is_first = path == "/average_delays" and not asked
+        asked.append(path)
+        return ask(self, path, {**(parameters or {}), **({"as_of": "20"} if is_first else {})})
+
+    pages.get(address)  # now the pages know what the ledger covers
+    monkeypatch.setattr(Backend, "get", get)
+    answer = pages.get(f"{address}{days}").get_json()
+    assert {**answer, "query": ""} == {**expected, "query": ""}
 
 
 def test_many_flights_are_only_summed_up_by_hour_and_by_weekday(

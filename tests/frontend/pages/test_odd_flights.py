@@ -247,6 +247,20 @@ COUNTED_4_JULY = "/flight_counter?ORIGIN=BTV&DEST=BOS&INITIAL_DATE=2016-07-04&FI
         ),
         (STATUS_20, "00:30 next day"),
         (
+            "/filter_transactions?OP_CARRIER_FL_NUM=9&FL_DATE=2016-06-10&FINAL_DATE=2016-06-11",
+            '"/report?OP_CARRIER_FL_NUM=9&INITIAL_DATE=2016-06-10&FINAL_DATE=2016-06-11"',
+        ),
+        (
+            f"/compare?what=flight&item=DL8&item=DL9&{JUNE}",
+            f'"/report?OP_CARRIER_FL_NUM=8&OP_CARRIER_AIRLINE_ID={DELTA}&{JUNE}"',
+        ),
+        (
+            f"/average_delays?OP_CARRIER_AIRLINE_ID={DELTA}&{JUNE}",
+            "Most days rest on fewer than 10 arrivals",
+        ),
+        (f"/route?ORIGIN=BTV&DEST=JFK&{JUNE}", "Median delay 0.0 min 90th percentile 25 min"),
+        ("/report?OP_CARRIER_FL_NUM=15", "Cancelled 0 No arrival recorded 1"),
+        (
             "/departures?ORIGIN=BTV&INITIAL_DATE=2016-06-10&FINAL_DATE=2016-06-11",
             "Hours with fewer than 100 arrivals are marked",
         ),
@@ -274,6 +288,9 @@ def test_sentences_are_true_of_few_flights(few: FlaskClient, address: str, sente
             f"/compare?what=origin&item=JFK&item=BTV&{IN_2011}",
             "0.0\N{NO-BREAK SPACE}%",  # a share of no flights is a dash
         ),
+        (f"/compare?what=origin&item=JFK&item=BTV&{IN_2011}", '"/airports/JFK?'),
+        (f"/route?ORIGIN=BTV&DEST=JFK&{ALL_DAYS}", '<td class="n l'),  # no hour has 10 arrivals
+        ("/days/2010-03-02", "usual Tuesday"),  # another one was in 2016
     ],
 )
 def test_what_is_not_true_is_not_said(few: FlaskClient, address: str, words: str) -> None:
@@ -356,6 +373,13 @@ def test_a_ledger_of_one_day_names_that_day_once(tmp_path: Path) -> None:
 )
 def test_a_ledger_of_decades(decades: FlaskClient, address: str, words: str) -> None:
     assert words in text(decades, address)
+
+
+def test_of_days_without_data_it_is_not_said_that_a_flight_did_not_fly(
+    decades: FlaskClient,
+) -> None:
+    page = "/filter_transactions?OP_CARRIER_FL_NUM=11&FL_DATE=1987-10-01"
+    require_words(decades, page, ["Flight numbers with the same beginning"], ["did not fly"])
 
 
 def test_a_code_of_two_carriers_is_told_with_both(decades: FlaskClient) -> None:

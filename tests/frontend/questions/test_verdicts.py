@@ -10,7 +10,7 @@ import pytest
 
 from frontend.backend_client import Json
 from frontend.questions.group_rows import SORTS, Row, best_first, in_order, worst_first
-from frontend.questions.verdicts import verdict
+from frontend.questions.verdicts import best_and_worst, verdict
 from loadtests.models import student_t
 
 
@@ -175,7 +175,7 @@ def test_few_days_or_flights_cannot_be_told_from_chance(counts: list[tuple[int, 
 
 
 def test_groups_without_days_are_not_compared_with_chance() -> None:
-    comparison = verdict([row("A", 1000, 900), row("B", 1000, 100)], SHARE, has_others=True)
+    comparison = best_and_worst([row("A", 1000, 900), row("B", 1000, 100), row("C", 99, 0)])
     assert str(comparison) == (
         "Of those with 100 arrivals or more, A has the highest share of scheduled flights on time "
         "(90.0\xa0%), B the lowest (10.0\xa0%)."
