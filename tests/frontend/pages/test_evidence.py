@@ -233,11 +233,16 @@ def test_the_twins_of_a_citation_are_those_of_its_answer(pages: FlaskClient, que
     assert before == pages.get(f"{path}.json?{query.partition('&tip_hash')[0]}").get_json()
 
 
-def test_the_digest_is_of_the_answer_that_the_proof_has(pages: FlaskClient) -> None:
-    first = pages.get(FILES[5]).get_data().splitlines()[0]
-    canonical = json.dumps([json.loads(first)["answer"]], sort_keys=True, separators=(",", ":"))
+@each_of(("question", "carriers"), [(QUESTIONS[0], [19393]), (QUESTIONS[1], [19393, 19930])])
+def test_the_digest_is_of_the_answers_that_the_proofs_have(
+    pages: FlaskClient, question: str, carriers: list[int]
+) -> None:
+    files = [FILES[5].replace("19393", str(carrier)) for carrier in carriers]
+    proofs = [json.loads(pages.get(file).get_data().splitlines()[0]) for file in files]
+    answers = [proof["answer"] for proof in proofs]
+    canonical = json.dumps(answers, sort_keys=True, separators=(",", ":"))
     digest = sha256(canonical.encode()).hexdigest()[:16]
-    assert dict(parse_qsl(cited(pages, QUESTIONS[0])))["digest"] == digest
+    assert dict(parse_qsl(cited(pages, question)))["digest"] == digest
 
 
 # --- what the pages say without scripts

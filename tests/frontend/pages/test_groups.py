@@ -97,6 +97,8 @@ def test_many_flights_are_only_summed_up_by_hour_and_by_weekday(
     assert cells
     assert all(hour == "All hours" or day == "All" for hour, day in cells)
     assert "late by 15 minutes or more" not in page
+    carrier = week_of(pages.get("/average_delays?OP_CARRIER_AIRLINE_ID=19393").text, "hours")
+    assert any(hour != "All hours" and day != "All" for hour, day in carrier)
 
 
 @each_of(

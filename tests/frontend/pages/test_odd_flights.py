@@ -260,6 +260,11 @@ COUNTED_4_JULY = "/flight_counter?ORIGIN=BTV&DEST=BOS&INITIAL_DATE=2016-07-04&FI
         ),
         (f"/route?ORIGIN=BTV&DEST=JFK&{JUNE}", "Median delay 0.0 min 90th percentile 25 min"),
         ("/report?OP_CARRIER_FL_NUM=15", "Cancelled 0 No arrival recorded 1"),
+        (REPORT_8, "Cancelled 2 No arrival recorded 0"),
+        (
+            "/route?ORIGIN=JFK&ORIGIN_CITY_NAME=Boston, MA&DEST=BTV",
+            "Boston, MA (only JFK, which is in New York, NY)",
+        ),
         (
             "/departures?ORIGIN=BTV&INITIAL_DATE=2016-06-10&FINAL_DATE=2016-06-11",
             "Hours with fewer than 100 arrivals are marked",
@@ -290,6 +295,8 @@ def test_sentences_are_true_of_few_flights(few: FlaskClient, address: str, sente
         ),
         (f"/compare?what=origin&item=JFK&item=BTV&{IN_2011}", '"/airports/JFK?'),
         (f"/route?ORIGIN=BTV&DEST=JFK&{ALL_DAYS}", '<td class="n l'),  # no hour has 10 arrivals
+        ("/airports/BTV", "holds only departures"),
+        ("/rankings?INITIAL_DATE=2017-01-01&FINAL_DATE=2017-12-31", "covers only"),
         ("/days/2010-03-02", "usual Tuesday"),  # another one was in 2016
     ],
 )
@@ -340,7 +347,9 @@ def test_pages_up_to_a_block_say_which_days_they_count(tmp_path: Path) -> None:
     days = "as_of=1&INITIAL_DATE=2010-03-01&FINAL_DATE=2010-04-30"
     with pages_of(tmp_path) as pages:
         for page in ("/airports/BTV?", "/route?ORIGIN=BTV&DEST=JFK&"):
-            assert "April until the 2nd" in text(pages, page + days), page
+            shown = text(pages, page + days)
+            assert "April until the 2nd" in shown, page
+            assert "then held 2 flights, 1 March to 2 April 2010." in shown, page
 
 
 def test_a_ledger_of_one_day_names_that_day_once(tmp_path: Path) -> None:

@@ -102,6 +102,8 @@ def test_months_and_years_without_flights_are_not_offered() -> None:
         ("2013-07-01", "2013-07-31", "July 2013"),
         ("2013-07-01", "2013-08-02", "1 July to 2 August 2013"),
         ("2012-07-01", "2013-07-02", "1 July 2012 to 2 July 2013"),
+        ("2013-01-01", "2013-03-31", "1 January to 31 March 2013"),
+        ("2012-01-01", "2013-12-31", "2012 to 2013"),
     ],
 )
 def test_an_interval_in_words_repeats_nothing(first: str, last: str, words: str) -> None:
