@@ -62,6 +62,11 @@ def test_the_newest_checkpoint_is_signed_anew_at_once(folder: Path) -> None:
     assert after.text == before.text
     assert signed_at(after, new.verifier) is not None
     assert (folder / "log.key").stat().st_mode & 0o777 == 0o600
+    (folder / "checkpoint").write_text(str(before))  # a copy that was put back
+    with sealing(settings_for(folder), print):
+        pass
+    after = notes.parse((folder / "checkpoint").read_bytes())
+    assert signed_at(after, new.verifier) is not None
 
 
 @pytest.mark.parametrize("step", range(1, 9))

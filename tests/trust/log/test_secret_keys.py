@@ -55,6 +55,14 @@ def test_no_other_key_is_made_while_a_public_key_stands_alone(tmp_path: Path) ->
         secret_key(tmp_path, LOG, NAME)
 
 
+def test_a_key_of_a_witness_signs_no_log(tmp_path: Path) -> None:
+    key = secret_key(tmp_path, WITNESS, NAME)
+    (tmp_path / KEY_NAME).write_text(str(key))
+    (tmp_path / VERIFIER_NAME).write_text(f"{key.verifier}\n")
+    with pytest.raises(Damage, match=r"log\.key is damaged"):
+        secret_key(tmp_path, LOG, NAME)
+
+
 def test_two_first_starts_at_once_make_one_key(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,7 +14,7 @@ from backend.cli.commands import main
 from backend.ledger.ledger import Ledger
 from backend.trust.log.rotation import rotate
 from backend.trust.log.secret_keys import log_key
-from backend.trust.log.successions import successions_in
+from backend.trust.log.successions import checked_successions, successions_in
 from backend.verify.audit import verify
 from tests.api.worlds import client_of, seal, settings_for
 from tests.effort import tries
@@ -78,6 +78,12 @@ def test_every_harm_is_named_by_verify_and_ready(folder: Path, harm: str) -> Non
     assert f"{folder / NAME}" in ready(folder)
 
 
+def test_another_order_is_noticed_without_the_key_of_the_log(folder: Path) -> None:
+    write(folder, successions_in(folder)[::-1])
+    with pytest.raises(Damage, match=r"lacks the note with which .* was followed"):
+        checked_successions(folder, None)
+
+
 def test_each_flipped_bit_is_noticed(folder: Path) -> None:
     data = (folder / NAME).read_bytes()
     for at in range(0, len(data), tries(29, exploring=1)):
@@ -108,14 +114,15 @@ def test_they_are_rebuilt_from_a_proof_that_somebody_kept(folder: Path, tmp_path
     first_key = successions_in(folder)[0].split("\n")[1]
     with client_of(settings_for(folder)) as client:
         (proof,) = fetched(client, "/transactions/0/proof")
-    kept, no_use = tmp_path / "kept.json", tmp_path / "no-use.json"
+    kept, no_use, newest = (tmp_path / f"{name}.json" for name in ("kept", "no-use", "newest"))
     kept.write_text(json.dumps(proof))
     no_use.write_text(json.dumps({**proof, "successions": proof["successions"][:1]}))
+    newest.write_text(json.dumps({**proof, "successions": proof["successions"][1:]}))
     (folder / NAME).unlink()
     with client_of(settings_for(folder)) as client:
         (refused,) = fetched(client, "/transactions/0/proof")
     assert Judge(tmp_path, first_key).of([refused])["verdict"] == "refused"
-    for wrong in (no_use, folder / "log.key"):
+    for wrong in (no_use, newest, folder / "log.key"):
         done = run(folder, "log", "rebuild-successions", str(wrong))
         assert done.exit_code == 1
         assert "PROOF" in done.output

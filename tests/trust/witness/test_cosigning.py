@@ -8,10 +8,11 @@ import pytest
 
 from backend.base.errors import Damage, WriterBusy
 from backend.trust.log import notes
+from backend.trust.log.checkpoints import Checkpoint
 from backend.trust.log.secret_keys import SecretKey
 from backend.trust.log.tree import HistoryTree
 from backend.trust.witness import witness as witness_module
-from backend.trust.witness.witness import Forked, RolledBack, Unproved, Witness
+from backend.trust.witness.witness import Forked, NotSigned, RolledBack, Unproved, Witness
 from tests.trust.witness.logs import signed
 
 
@@ -43,6 +44,15 @@ def evidence(tmp_path: Path) -> dict[str, list[str]]:
         if path.suffix in {".fork", ".unproved", ".rollback"}:
             files.setdefault(path.suffix, []).append(path.read_text())
     return files
+
+
+def test_a_checkpoint_of_another_log_than_that_of_the_key_is_not_cosigned(
+    log: SecretKey, witness: Witness
+) -> None:
+    note = log.note(str(Checkpoint("elsewhere", 7, bytes(32))))
+    with pytest.raises(NotSigned, match="the checkpoint of elsewhere is not signed by"):
+        witness.cosign(str(note).encode(), log.verifier, unproved)
+    assert witness.size_of("elsewhere") == 0
 
 
 def test_a_slow_proof_keeps_no_other_checkpoint_waiting(
