@@ -160,13 +160,16 @@ def test_the_list_says_who_has_cosigned_the_log(pages: FlaskClient, world: World
     assert "have cosigned" not in text(pages, "/blocks")
     note = notes.parse((folder / "checkpoint").read_bytes())
     witness = SecretKey("example.org/witness", bytes(32), COSIGNATURE)
-    signature = witness.cosignature(note.text, int(time.time()))
-    cosigned = folder / "cosigned"
+    older = note.text.replace(f"\n{world.tip + 1}\n", "\n9\n")
+    cosigned, shown = folder / "cosigned", []
     try:
-        cosigned.write_bytes(str(Note(note.text, (*note.signatures, signature))).encode())
-        page = text(pages, "/blocks")
+        for signed in (note.text, older):
+            signature = witness.cosignature(signed, int(time.time()))
+            cosigned.write_bytes(str(Note(signed, (*note.signatures, signature))).encode())
+            shown.append(text(pages, "/blocks"))
     finally:
         cosigned.unlink()
     assert re.search(
-        rf"have cosigned the log up to block {world.tip}: example.org/witness ?, ", page
+        rf"have cosigned the log up to block {world.tip}: example.org/witness ?, ", shown[0]
     )
+    assert "have cosigned" not in shown[1]
