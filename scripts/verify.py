@@ -373,13 +373,13 @@ def main() -> int:
     try:  # what has the two `+` of a key is never taken for the name of a file
         keys = [k if k.count("+") > 1 else read_text(Path(k)) for k in (args.key, *args.witness)]
         key, *witnesses = (text for text in map(str.strip, keys) if key_of(text, "log or witness"))
-        about = f"--kept {args.kept}"
-        log, least, top = checkpoint_of(read_text(Path(args.kept))) if args.kept else ("", 0, b"")
+        about, kept = f"--kept {args.kept}", args.kept
+        log, least, top = ("", 0, b"") if kept is None else checkpoint_of(read_text(Path(kept)))
         known, left = {least: top}, [(about := p, *checked(p, key, witnesses)) for p in args.files]
         while left:  # first what is connected with what is known, in whatever order it is named
             fits = [max(known.keys() & r.keys(), default=0) >= min(least, max(r)) for *_, r in left]
             about, result, roots = left.pop(fits.index(max(fits)))
-            require(not args.kept or log == result["log"], f"its log is {result['log']}, not {log}")
+            require(kept is None or log == result["log"], f"its log is {result['log']}, not {log}")
             why = "nothing connects it with --kept; get /proofs/consistency?from={}&to={}"
             require(max(fits), why.format(*sorted((least, max(roots)))))
             for size, root in roots.items():

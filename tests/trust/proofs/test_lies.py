@@ -192,6 +192,7 @@ def test_what_is_wrong_is_named(judge: Judge, proofs: Proofs, tmp_path: Path) ->
         for verdict in (Judge(tmp_path, key).says(path), judge.says(path, witness=key)):
             assert verdict["file"] == "--key, --witness"
             assert key in verdict["reason"]
+    assert judge.says(path, kept="")["verdict"] == "not read"  # a variable that is not set
     note = judge.file(str(proofs["transaction"][0]["checkpoint"]).encode(), "note")
     name, key_id, public = judge.key.split("+", 2)
     for key in (judge.key[:-1], f"{name}+{key_id[::-1]}+{public}", str(note)):
