@@ -196,9 +196,9 @@ def _copy(
     accepted = manifest.mempool | manifest.aside
     copied = bytes_of(backup, 0, manifest.height) + sum(accepted.values())
     files.require_room(stage, copied + _index_bytes(manifest) + SPARE_BYTES)
+    restore_accepted(folder, stage, accepted)  # before the next backup puts others in their place
     for done in copy_blocks(backup, 0, manifest.height, stage):
         progress(done, manifest.height + 1)
-    restore_accepted(folder, stage, accepted)
 
 
 def _index_bytes(manifest: Manifest) -> int:

@@ -4,7 +4,7 @@ import os
 import shutil
 import time
 from collections.abc import Callable
-from contextlib import closing
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import apsw
@@ -28,6 +28,7 @@ from backend.sealing.sealer import Sealer
 from backend.storage import layout
 from backend.verify.audit import verify
 from backend.verify.backup import manifest as manifests
+from backend.verify.backup import restore
 from backend.verify.backup.making import SPARE_BYTES
 from backend.verify.backup.restoring import LOCK_NAMES
 from tests.effort import tries
@@ -132,6 +133,18 @@ def test_it_can_be_restored_from_a_medium_that_only_reads(house: House) -> None:
         for path in [house.backup, *house.backup.rglob("*")]:
             path.chmod(0o755)
     assert verify(house.restored).height == 5
+
+
+def test_a_backup_that_is_renewed_meanwhile_is_restored_as_it_was(house: House) -> None:
+    settings, before = house.elsewhere(house.restored), everything_in(house.settings)
+
+    def renew(done: int, _: int) -> None:
+        house.accept(flights(1, 900 + done))
+        house.back_up()
+
+    restore(settings, house.backup, watched=lambda _: nullcontext(renew), report=print)
+    assert everything_in(settings) == before
+    assert house.manifest().pending > len(pending_of(settings))
 
 
 def test_it_can_be_restored_into_the_folder_of_a_new_clone(house: House) -> None:
