@@ -20,6 +20,7 @@ from backend.base.words import COMMAND
 from backend.cli.commands import main
 from backend.mempool.watermark import Mark, Watermark
 from backend.storage.genesis import Genesis
+from backend.storage.layout import PARTS
 from backend.trust.log.secret_keys import SecretKey
 from backend.verify.chain_check import BLOCKS_AT_ONCE
 from tests.api.processes import (
@@ -357,8 +358,9 @@ def test_a_folder_of_a_ledger_is_not_taken_for_anything_else(tmp_path: Path) -> 
     for folder in (tmp_path, tmp_path / "blocks"):
         message = refusal(call(tmp_path / "other", "import", str(folder)))
         assert message.endswith("; import what its service exports (`GET /flights`)\n")
-    message = refusal(call(tmp_path / "blocks", "import", "--generate", "1"))
-    assert message.endswith(f"the blocks of a ledger: set FLIGHTCHAIN_DIR to {tmp_path}\n")
+    for part in PARTS:
+        message = refusal(call(tmp_path / part, "import", "--generate", "1"))
+        assert message.endswith(f"is a part of a ledger: set FLIGHTCHAIN_DIR to {tmp_path}\n")
     assert sorted(tmp_path.rglob("*")) == before
 
 

@@ -31,6 +31,7 @@ TABLE_NAME = "heights.dat"
 MARK_NAME = "acknowledged.dat"  # the watermark of what was acknowledged
 BACKUP_NAME = "backup.json"  # in the folder of a backup, and in no ledger's
 RESTORING_FOLDER = "restoring"  # in the chain's folder, while a backup is put in its place
+PARTS = {BLOCKS_FOLDER, "index", "mempool"}  # the folders that every ledger has
 
 MAGIC = b"FCB1"
 PREFIX = struct.Struct("<4s4I")
@@ -135,12 +136,13 @@ def is_backup(folder: Path) -> bool:
 def require_ledger(folder: Path, *, may_be_half_restored: bool = False) -> None:
     """Raise Damage if nothing may be written to a folder: a backup, or one half restored.
 
-    Nor may anything be written beside the blocks of a ledger.
+    Nor may a ledger be begun in a folder that is a part of one.
     """
     problem = "" if may_be_half_restored else unfinished_restore(folder)
-    if (folder / TABLE_NAME).exists():
-        place = folder.resolve().parent
-        problem = f"{folder} holds the blocks of a ledger: set FLIGHTCHAIN_DIR to {place}"
+    place = folder.resolve()
+    is_in_ledger = (place.parent / BLOCKS_FOLDER / TABLE_NAME).exists()
+    if (folder / TABLE_NAME).exists() or (is_in_ledger and place.name in PARTS):
+        problem = f"{folder} is a part of a ledger: set FLIGHTCHAIN_DIR to {place.parent}"
     if is_backup(folder):
         problem = (
             f"{folder} is a backup, and is not changed: set FLIGHTCHAIN_DIR to an empty folder and "
