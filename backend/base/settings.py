@@ -79,9 +79,9 @@ class Settings:
         "address from which the months of `bts:` are downloaded",
         require_http,
     )
-    host: str = _text("127.0.0.1", "address the service listens on")
+    host: str = _text("127.0.0.1", "address the service listens on", names_in)
     port: int = _number(8000, 1, 65535, "", "port of the service")
-    frontend_host: str = _text("127.0.0.1", "address the pages listen on")
+    frontend_host: str = _text("127.0.0.1", "address the pages listen on", names_in)
     frontend_port: int = _number(5000, 1, 65535, "", "port of the pages")
     backend_url: str = _text(
         AUTO,

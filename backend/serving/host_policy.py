@@ -119,7 +119,8 @@ def names_in(text: str) -> frozenset[str]:
     for name in names:
         if name != EVERY_NAME and _address(name) is None and not _NAME.fullmatch(name):
             raise ValueError(
-                f"{_shown(name)} is not a name or address; separate names by commas, without ports"
+                f"{_shown(name)} is not a name or address; leave out http:// and ports, and "
+                "separate names by commas"
             )
     return frozenset(map(_compared, names))
 
