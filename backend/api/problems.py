@@ -1,6 +1,7 @@
 """Answers errors with `application/problem+json`, for every route and every status."""
 
 import logging
+import time
 from collections.abc import Callable, Sequence
 from http import HTTPStatus
 
@@ -37,6 +38,7 @@ from backend.serving.environs import Environ
 
 MIMETYPE = "application/problem+json"
 RETRY_AFTER_S = 5  # after an error that a person may have to repair
+LOG_EVERY_S = 1.0  # errors of one kind: the log is not filled by clients that try again at once
 
 _log = logging.getLogger(__name__)
 
@@ -85,30 +87,37 @@ class Problems:
 
     def __init__(self, restart: Callable[[], None]) -> None:
         self._restart = restart
+        self._logged_s: dict[type[Exception], float] = {}
 
     def answer(self, error: Exception, environ: Environ) -> Response:
-        request_id = environ.get(REQUEST_ID)
-        if isinstance(error, FlightchainError):
-            if isinstance(error, WriteFailed):
-                self._restart()  # a new process reads the files again, when this is answered
-            return _ours(error, request_id)
         if isinstance(error, HTTPException):
             return _of_http(error)
-        if isinstance(error, OSError):
-            return _refused_by_system(error, request_id)
-        _log.exception("unexpected error (request %s)", request_id, exc_info=error)
-        return problem(500, "the service failed; its log says why")
+        if isinstance(error, WriteFailed):
+            self._restart()  # a new process reads the files again, when this is answered
+        response = _ours(error) if isinstance(error, FlightchainError) else _of_others(error)
+        if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR and self._is_logged(error):
+            is_known = isinstance(error, FlightchainError | OSError)
+            message = "%s (request %s)" if is_known else "unexpected error: %r (request %s)"
+            trace = None if is_known else error
+            _log.error(message, error, environ.get(REQUEST_ID), exc_info=trace)
+        return response
+
+    def _is_logged(self, error: Exception) -> bool:
+        """Return whether to log an error. A full lane is none, and others may come often."""
+        now_s, before_s = time.monotonic(), self._logged_s.get(type(error), -LOG_EVERY_S)
+        if isinstance(error, PlacesTaken) or now_s < before_s + LOG_EVERY_S:
+            return False
+        self._logged_s[type(error)] = now_s
+        return True
 
     def install(self, app: Flask) -> None:
         app.register_error_handler(Exception, lambda error: self.answer(error, request.environ))
 
 
-def _ours(error: FlightchainError, request_id: str | None) -> Response:
+def _ours(error: FlightchainError) -> Response:
     status = next(status for kind, status in STATUS if isinstance(error, kind))
     if isinstance(error, BadBody):
         status = error.status
-    if status >= HTTPStatus.INTERNAL_SERVER_ERROR and not isinstance(error, PlacesTaken):
-        _log.error("%s (request %s)", error, request_id)
     pairs: list[Pair] = []
     if status == HTTPStatus.SERVICE_UNAVAILABLE:
         retry_after_s = error.retry_after_s if isinstance(error, TryLater) else RETRY_AFTER_S
@@ -146,10 +155,11 @@ def _of_http(error: HTTPException) -> Response:
     return problem(status, detail, *pairs)
 
 
-def _refused_by_system(error: OSError, request_id: str | None) -> Response:
-    """Return 503, because an error of the disk is not the request's fault, and may pass."""
+def _of_others(error: Exception) -> Response:
+    """Return 503 for an error of the disk, which is not the request's fault, and may pass."""
+    if not isinstance(error, OSError):
+        return problem(500, "the service failed; its log says why")
     what = f"{error.filename}: " if error.filename else ""
-    _log.error("the operating system refuses: %s (request %s)", error, request_id)
     detail = (
         f"the operating system refuses: {what}{error.strerror or error}; "
         "look at the disk and its folder"

@@ -165,6 +165,14 @@ def test_an_error_in_the_log_names_the_request(
     assert "request who-asked" in caplog.text
 
 
+def test_a_client_that_tries_again_at_once_does_not_fill_the_log(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with client_of(settings_for(tmp_path)) as client, caplog.at_level(logging.ERROR):
+        assert {client.get("/tip").status_code for _ in range(100)} == {503}
+    assert 1 <= len(caplog.records) < 50
+
+
 def logged(text: str) -> list[Json]:
     return [json.loads(line) for line in text.splitlines()]
 
