@@ -40,6 +40,7 @@ from tests.flights import transactions_in
 from tests.folder_harms import as_nobody, folder_of_nobody, give_to_nobody
 from tests.folders import all_below
 from tests.index.worlds import make_chain
+from tests.storage.chains import flip_in_block
 
 pytestmark = pytest.mark.slow
 
@@ -252,6 +253,27 @@ def test_verify_says_what_it_found(world: World) -> None:
     assert f"{len(world.transactions):,} transactions" in done.stderr
     assert "are as they were sealed" in done.stderr
     assert "the index agrees with every block" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "verify",
+        "show 1",
+        "reindex",
+        "query average_delays INITIAL_DATE=2015-01-01 FINAL_DATE=2015-01-31 engine=scan",
+        "export parquet {folder}/../export",
+    ],
+)
+def test_a_damaged_block_is_named_with_its_folder_and_what_to_do(
+    world: World, tmp_path: Path, command: str
+) -> None:
+    folder = tmp_path / "chain"
+    shutil.copytree(world.settings.folder, folder, symlinks=True)
+    flip_in_block(folder, 1)
+    done = call(folder, *command.format(folder=folder).split())
+    remedy = f"it is in {folder}/blocks; restore the chain from a backup\n"
+    assert done.stderr.endswith(f"error: block 1 is damaged: its checksum is wrong; {remedy}")
 
 
 NEED_A_CHAIN = ["tip", "show tip", "show 0", "verify", "reindex", "accept-loss", "log rotate-key"]

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import msgspec
 
-from backend.base.errors import Damage, DamagedBlock, FlightchainError, TryLater
+from backend.base.errors import Damage, FlightchainError, TryLater
 from backend.base.files import reason_of
 from backend.base.processes import interruption
 from backend.base.progress import counting
@@ -27,7 +27,7 @@ from backend.base.words import counted
 from backend.cli import cluster_commands, log_commands, serve_commands
 from backend.cli.export_commands import export
 from backend.cli.import_command import import_command
-from backend.cli.output import members, print_json, print_once, say
+from backend.cli.output import explained_damage, members, print_json, print_once, say
 from backend.cli.paths import LocalPath
 from backend.cli.sent_file import sent_file
 
@@ -196,15 +196,8 @@ def verify(settings: Settings, processes: int, since: str | None, chain_only: bo
         height = memory.height if memory else None
     else:
         height = None if since is None else _height(since)
-    try:
-        with counting("verifying", "block") as progress:
-            result = verify_again(
-                settings.folder, progress, processes, height, chain_only=chain_only
-            )
-    except Damage as error:
-        if remedy := _remedy(settings.folder, error):
-            raise Damage(f"{error}; {remedy}") from error
-        raise
+    with explained_damage(settings.folder), counting("verifying", "block") as progress:
+        result = verify_again(settings.folder, progress, processes, height, chain_only=chain_only)
     if not chain_only and is_backup(settings.folder):
         require_restorable(settings.folder)
     if result.note:
@@ -219,19 +212,6 @@ def verify(settings: Settings, processes: int, since: str | None, chain_only: bo
     lost = [] if chain_only else lost_in(settings.folder / MEMPOOL_FOLDER)
     print_json({"height": sums.height, "tip_hash": sums.tip_hash, "verified": not lost})
     sys.exit(1 if lost else 0)  # until a person has seen to them, as `/health/ready` says
-
-
-def _remedy(folder: Path, error: Damage) -> str:
-    """Return what to do about damage that `verify` has found; "" if the error says it."""
-    from backend.storage.layout import BLOCKS_FOLDER, is_backup
-    from backend.storage.recovery import WHAT_TO_DO
-
-    if "Permission denied" in str(error):  # its files may be good
-        return ""
-    if is_backup(folder):
-        return "this is a backup; if its ledger still exists, make a new one in another folder"
-    is_of_block = isinstance(error, DamagedBlock)
-    return f"it is in {folder / BLOCKS_FOLDER}; {WHAT_TO_DO}" if is_of_block else ""
 
 
 def _also_checked(
@@ -342,6 +322,7 @@ def reindex(settings: Settings) -> None:
 
     require_chain(settings.folder, recovers=True)
     with (
+        explained_damage(settings.folder),
         closing(Sealer(settings, say)) as sealer,
         sealer.writing(wait=True, follow=False),
         counting("making the index", "block") as progress,
@@ -407,7 +388,7 @@ def _ledger(settings: Settings) -> Iterator[Any]:
     from backend.verify.folder_check import require_chain, require_one_ledger
 
     require_chain(settings.folder)
-    with closing(Ledger(settings, say)) as ledger:
+    with explained_damage(settings.folder), closing(Ledger(settings, say)) as ledger:
         try:
             yield ledger
         except TryLater:  # if blocks were lost, no index is built meanwhile

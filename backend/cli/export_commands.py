@@ -9,7 +9,7 @@ from backend.base.errors import FlightchainError
 from backend.base.progress import counting
 from backend.base.settings import Settings
 from backend.base.words import counted
-from backend.cli.output import members, print_json, say
+from backend.cli.output import explained_damage, members, print_json, say
 from backend.cli.paths import LocalPath, require_no_ledger
 
 HELD = ("height", "tip_hash", "flights")
@@ -35,7 +35,7 @@ def export_parquet(settings: Settings, folder: Path) -> None:
     from backend.export.parquet import export as export_to
 
     require_no_ledger(folder)
-    with counting("exporting", "block") as progress:
+    with explained_damage(settings.folder), counting("exporting", "block") as progress:
         result = export_to(settings.folder, folder, progress)
     manifest = result.manifest
     flights, new = counted(manifest.flights, "flight"), f"{result.new_flights:,} of them new"
@@ -51,7 +51,7 @@ def export_check(settings: Settings, folder: Path) -> None:
     """Compare each flight of the export in FOLDER with the chain."""
     from backend.export.parquet import check
 
-    with counting("checking", "block") as progress:
+    with explained_damage(settings.folder), counting("checking", "block") as progress:
         manifest = check(settings.folder, folder, progress)
     flights = counted(manifest.flights, "flight")
     say(f"{folder} holds the {flights} of blocks 0 to {manifest.height} as the chain has them")

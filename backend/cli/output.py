@@ -1,11 +1,14 @@
 """Writes messages to standard error, and answers to standard output."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
 
-from backend.base.errors import FlightchainError
+from backend.base.errors import Damage, DamagedBlock, FlightchainError
 
 
 def say(line: str) -> None:
@@ -31,3 +34,27 @@ def print_once(text: str, otherwise: str) -> None:
         raise FlightchainError(
             f"cannot write to standard output: {error.strerror}; {otherwise}"
         ) from error
+
+
+@contextmanager
+def explained_damage(folder: Path) -> Iterator[None]:
+    """Let an error about a damaged block of `folder` say where it is, and what to do."""
+    try:
+        yield
+    except Damage as error:
+        if remedy := _remedy(folder, error):
+            raise Damage(f"{error}; {remedy}") from error
+        raise
+
+
+def _remedy(folder: Path, error: Damage) -> str:
+    """Return what to do about damage; "" if the error says it."""
+    from backend.storage.layout import BLOCKS_FOLDER, is_backup
+    from backend.storage.recovery import WHAT_TO_DO
+
+    if "Permission denied" in str(error):  # its files may be good
+        return ""
+    if is_backup(folder):
+        return "this is a backup; if its ledger still exists, make a new one in another folder"
+    is_silent = isinstance(error, DamagedBlock) and WHAT_TO_DO not in str(error)
+    return f"it is in {folder / BLOCKS_FOLDER}; {WHAT_TO_DO}" if is_silent else ""
