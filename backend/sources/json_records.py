@@ -280,7 +280,8 @@ def _require_end(file: PackedFile, text: str, number: int) -> None:
         if any(isinstance(item, dict) and any(map(has_meaning, item)) for item in lists):
             reason = f"has a second list of flights, {name!r}"
             raise file.problem(f"{reason}; put each list into a file of its own")
-        if name in {"count", "total"} and isinstance(member, int) and member > number:
+        is_total = plain(name) in {"count", "total", "totalcount"}
+        if is_total and isinstance(member, int) and member > number:
             reason = f"has {counted(number, 'flight')}, but its member {name!r} says {member}"
             raise file.problem(f"{reason}; download all flights")
 

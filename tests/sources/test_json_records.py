@@ -441,6 +441,7 @@ def test_a_flight_with_a_list_of_its_own_is_a_flight(
     [
         ({"items": ROWS[:1]}, "has a second list of flights, 'items'"),
         ({"total": 100}, "has 3 flights, but its member 'total' says 100"),
+        ({"total_count": 100}, "has 3 flights, but its member 'total_count' says 100"),
     ],
 )
 def test_an_answer_that_has_more_flights_is_refused(
