@@ -70,7 +70,10 @@ class TimesOfFile:
         """Return why times or delays may not mean what they should; "" if they do.
 
         Those of the arrivals of the same flights may leave no doubt about those of the departures.
+        What an export of a ledger has was judged before.
         """
+        if self._is_of_ledger:
+            return ""
         delays, times, late, arrivals = (self._cells[name] for name in _NAMES[:4])
         texts = _texts(times)
         for row in TIMES:
@@ -94,9 +97,12 @@ class TimesOfFile:
 
     def may_lack_pm(self) -> bool:
         """Return whether some clocks may be of twelve hours, and none shows that they are not."""
-        row, texts = TIMES[-1], _texts([*self._cells["DEP_TIME"], *self._cells["ARR_TIME"]])
-        are_certain = any(re.fullmatch(row["unless"], text) for text in texts)
-        return not are_certain and any(re.fullmatch(row["all"], text) for text in texts)
+        texts = _texts([*self._cells["DEP_TIME"], *self._cells["ARR_TIME"]])
+        return any(
+            any(re.fullmatch(row["all"], text) for text in texts)
+            and not any(re.fullmatch(row["unless"], text) for text in texts)
+            for row in TIMES[-2:]
+        )
 
 
 def _has_meaning(column: Iterable[object]) -> list[bool]:

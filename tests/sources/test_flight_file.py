@@ -412,6 +412,7 @@ HOURS = [str(hour) for hour in range(14, 23)]
 MORNING = [f"{hour}:{minute}" for hour in range(5, 13) for minute in (10, 35)]
 NIGHT = ["1:05", "2:59", "3:10", "4:00", *MORNING]
 EVENING = ["9:20", "10:05", "12:59"]
+DIGITS = [clock.replace(":", "") for clock in NIGHT]
 TIMES = ("DEP_TIME", "ARR_TIME", "DEP_DELAY", "ARR_DELAY")
 Columns = tuple[Sequence[object], ...]  # below these titles
 
@@ -427,6 +428,8 @@ Columns = tuple[Sequence[object], ...]  # below these titles
             ([f"0{NIGHT[0]}:00", *NIGHT[1:]], ["1:15:00", ""], (1, 2), (3,)),
             "times without AM or PM",
         ),
+        ((DIGITS, ["1102", "NA"], (1, 2), (3,)), "such as '400', which may be 12-hour times"),
+        (([f"{digits}.0" for digits in DIGITS], ["959.0"], (1, 2), (3,)), "or add AM and PM"),
         ((["811"], ["930"], (60, -120, 480, "", 540, 0, "-600.00"), (0, 3600, "", 61)), "may be s"),
     ],
 )
@@ -472,11 +475,19 @@ def test_diverted_flights_that_come_first_are_compared_with_all_others(
         ([*MORNING, "6:15", "7:15", "8:15", "9:15", "4:55"], EVENING, (1, 2), (3,)),
         (NIGHT, [*EVENING, "13:10"], (1, 2), (3,)),
         (NIGHT, [*EVENING, "0:35"], (1, 2), (3,)),
+        ([*DIGITS, "1300"], ["0959"], (1, 2), (3,)),
+        (DIGITS, ["0959", "35.0"], (1, 2), (3,)),
         (["811"], ["930"], (60, -120, 480, "", 540, 0, "-600.00"), (0, 60, 7, -8)),
     ],
 )
 def test_columns_in_their_own_unit_are_read(tmp_path: Path, columns: Columns) -> None:
     assert read(open_source(timed(tmp_path, columns)))[1] == []
+
+
+def test_times_of_an_export_were_judged_when_they_were_stored(tmp_path: Path) -> None:
+    rows = [FLOWN | {"TRANSACTION_ID": "7", "DEP_TIME": t, "ARR_TIME": "0959"} for t in DIGITS]
+    source = open_source(written(tmp_path, csv_text(rows, ["TRANSACTION_ID", *FIELD_NAMES])))
+    assert read(source)[1] == []
 
 
 @each_of(
