@@ -222,13 +222,16 @@ def _import_default(settings: Settings) -> None:
     is_to_finish = unfinished.exists() and unfinished.read_bytes() == named
     if settings.data == "none" or not (is_empty or is_to_finish):
         return
+    from backend.sources.dates import DoubtfulDaysError, choice
+
     by_hand = f"{COMMAND} import {quote(settings.data)}"
     try:
         of_months = settings.data.startswith(PREFIX)
         wanted = months_in(settings.data) if of_months else named_source(settings.data)
     except InvalidInput as error:
+        if isinstance(error, DoubtfulDaysError):
+            error = error.answered_by(choice(how=f"run `{by_hand}` with"))
         reason = str(error) if error.field == "file" else error.reason
-        reason = reason.replace("add --dates", f"run `{by_hand}` with --dates")
         raise InvalidSetting(variable("data"), settings.data, reason) from error
     write_new(unfinished, named)
     if isinstance(wanted, MonthRange):

@@ -83,8 +83,7 @@ class _Job:
         from backend.index.completions import airports_in
         from backend.index.queries import IndexReader
         from backend.sources import open_source
-        from backend.sources.dates import readings
-        from backend.sources.kinds import UnknownKindError
+        from backend.sources.dates import DoubtfulDaysError, choice, readings
 
         sent = self._sent
         airports = airports_in(IndexReader(self._settings.folder))
@@ -95,14 +94,10 @@ class _Job:
                 label=sent.name,
                 ledger=airports,
             )
-        except InvalidInput as error:
-            cause = error.__cause__
-            if not isinstance(cause, UnknownKindError) or cause.day is None:
-                raise
-            sent.day = str(cause.day)
-            sent.readings = {o: day.isoformat() for o, day in readings(cause.day).items()}
-            reason = error.reason.replace("--dates ", "dates=")
-            raise InvalidInput("file", error.value, reason) from None
+        except DoubtfulDaysError as error:
+            sent.day = str(error.day)
+            sent.readings = {o: day.isoformat() for o, day in readings(error.day).items()}
+            raise error.answered_by(choice("dates=")) from None
 
     # --- how far it is ---------------------------------------------------------------------------
 

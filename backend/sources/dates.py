@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from datetime import date, timedelta
 
 from backend.base.day_orders import DAY_FIRST, MONTH_FIRST, WRITTEN, YEAR_FIRST
-from backend.base.errors import shown
+from backend.base.errors import InvalidInput, shown
 from backend.base.lru import remembered
 from backend.sources.cells import BLANK, numbers_of, unless_empty, weekday
 from backend.sources.kinds import UnknownKindError
@@ -104,12 +104,14 @@ def iso_day(value: object, order: str | None) -> object:
 
     order: of a day whose year comes last; None if that is not known.
     """
+    if value is None or value == "":
+        return value
     days = readings(value)
     if not days:
         reasons = {_COUNT: _COUNTED, _YEAR_FIRST: _NO_DAY, _YEAR_LAST: _NO_DAY}
         text = str(value).strip()
         reason = next((reason for form, reason in reasons.items() if form.fullmatch(text)), "")
-        return value if value is None or value == "" else Unusable(value, reason)
+        return Unusable(value, reason)
     if YEAR_FIRST not in days and order is not None:
         if order in days:
             return days[order].isoformat()
@@ -118,7 +120,7 @@ def iso_day(value: object, order: str | None) -> object:
         )
     if len(set(days.values())) == 1:
         return days.popitem()[1].isoformat()
-    return Unusable(value, doubt(value))
+    return Unusable(value, f"{doubt(value)}; {choice()}")
 
 
 def counting(batches: Iterable[Iterable[Evidence]], order: str) -> str:
@@ -162,10 +164,31 @@ def is_short(day: object, whole: object) -> bool:
     return sorted(numbers) == sorted(map(int, whole[2:].split("-")))
 
 
-def doubt(value: object, option: str = "--dates ") -> str:
-    """Return what a day may be, and how to say which. option: that takes one of `ORDERS`."""
+class DoubtfulDaysError(InvalidInput):
+    """The days of a file may be meant in two orders, and nothing in it decides which.
+
+    day: one of them. doubt: the reason. answer: how the user says which order is meant.
+    """
+
+    def __init__(self, file: object, day: object, doubt: str, answer: str) -> None:
+        super().__init__("file", file, f"{doubt}; {answer}")
+        self.day = day
+        self.doubt = doubt
+
+    def answered_by(self, answer: str) -> "DoubtfulDaysError":
+        """Return the same refusal with another way to answer it."""
+        return DoubtfulDaysError(self.value, self.day, self.doubt, answer)
+
+
+def doubt(value: object) -> str:
+    """Return what a day may be that can be read in two orders."""
     either, other = (f"{day:%-d %B %Y}" for day in readings(value).values())
-    return f"may be {either} or {other}; add {option}{MONTH_FIRST} or {option}{DAY_FIRST}"
+    return f"may be {either} or {other}"
+
+
+def choice(option: str = "--dates ", how: str = "add") -> str:
+    """Return how to say in which order days are written. option: that takes one of `ORDERS`."""
+    return f"{how} {option}{MONTH_FIRST} or {option}{DAY_FIRST}"
 
 
 def order_of(batches: Iterable[Iterable[Evidence]]) -> str | None:

@@ -18,7 +18,9 @@ from backend.sources.cells import STORED, STRICT
 from backend.sources.contradictions import contradiction as contradiction_of_columns
 from backend.sources.dates import (
     FROM_SUNDAY,
+    DoubtfulDaysError,
     Evidence,
+    choice,
     contradiction,
     counting,
     doubt,
@@ -233,12 +235,14 @@ class FlightFile(Source):
 
 def _refusal(file: PackedFile, error: UnknownKindError) -> InvalidInput:
     """Return the error for a file of which nobody knows what it has, or how its days are meant."""
-    if file.is_posted and (day := error.day) is not None:
+    if (day := error.day) is not None:
+        if not file.is_posted:
+            return DoubtfulDaysError(file.label, day, str(error), choice())
         days = {order: meant.isoformat() for order, meant in readings(day).items()}
-        return InvalidFlight("dates", day, doubt(day, "dates="), readings=days)
-    if error.day is None and any(map(has_meaning, columns := file.columns_of_path())):
+        return InvalidFlight("dates", day, f"{doubt(day)}; {choice('dates=')}", readings=days)
+    if any(map(has_meaning, columns := file.columns_of_path())):
         return file.problem(_IN_FOLDERS.format(", ".join(columns)))
-    remedy = "" if error.day or error.is_of_flights else file.or_leave_out
+    remedy = "" if error.is_of_flights else file.or_leave_out
     return file.problem(f"{error}{remedy}")
 
 
