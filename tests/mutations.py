@@ -72,7 +72,7 @@ backend/serving/client_bounds.py  serving/test_bounds.py  crowd = its_own if is_
 backend/serving/client_bounds.py  serving/test_worker.py  for slow in waiting[:-1] => for slow in waiting
 backend/serving/client_bounds.py  serving/test_worker.py  lambda reader: reader.deadline => lambda reader: -reader.deadline
 backend/serving/connection.py  serving/test_worker.py  if not self.received_bytes: => if True:
-backend/serving/connection.py  serving/test_worker.py  self.deadline += len(body) / BYTES_PER_S => self.deadline += HEAD_WITHIN_S
+backend/serving/connection.py  serving/test_worker.py  self.deadline += len(body) / BYTES_PER_S => self.deadline += BODY_WITHIN_S
 backend/serving/connection.py  serving/test_worker.py  len(name) + len(value) > => len(value) >
 backend/serving/connection.py  serving/test_worker.py  if field[0] != b"host" => if field[0]
 backend/serving/connection.py  serving/test_worker.py  return received_bytes + len(self._behind) => return received_bytes

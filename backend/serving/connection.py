@@ -2,8 +2,9 @@
 
 uvicorn lets clients take all the time and nearly all the memory they want. `Connection` adds:
 
-- A client has `HEAD_WITHIN_S` to send a head, counted from its first byte, and `SEND_WITHIN_S` to
-  read an answer. Bodies and long answers give it as much more time as `BYTES_PER_S` allows.
+- A client has `HEAD_WITHIN_S` to send a head, counted from its first byte, `BODY_WITHIN_S` to send
+  a body, and `READ_WITHIN_S` to read an answer. Bodies and long answers give it as much more time
+  as `BYTES_PER_S` allows.
 - A head has at most `MAX_HEAD_BYTES` and `MAX_FIELDS` of `MAX_FIELD_BYTES`, a body at most what the
   application takes. Its length is one number, never chunks, so that no other server can see its end
   elsewhere.
@@ -44,9 +45,10 @@ MAX_LINE_BYTES = MAX_FIELD_BYTES = 4096
 MAX_FIELDS = 50
 MAX_LENGTH_DIGITS = 15
 HEAD_WITHIN_S = 10.0
-FIRST_WITHIN_S = 0.5  # a stop lets a client that has just connected begin its first request
-SEND_WITHIN_S = 30.0
+BODY_WITHIN_S = 10.0
+READ_WITHIN_S = 30.0
 BYTES_PER_S = 8 * 1024  # adds time to the two above; slower clients are given up
+FIRST_WITHIN_S = 0.5  # a stop lets a client that has just connected begin its first request
 LINGER_S = 2.0
 LEAVE_WITHIN_S = 0.5  # at a stop, for a client that is owed nothing
 IGNORED_BYTES = 64 * 1024  # are read while a connection ends; more if a body was refused
@@ -223,7 +225,7 @@ class Connection(HttpToolsProtocol):
         if not self.url.startswith(b"/"):
             self._take_host_of_address()
         self.expect_100_continue &= version == "1.1"
-        self.waits_for, self.deadline = BODY, time.monotonic() + HEAD_WITHIN_S
+        self.waits_for, self.deadline = BODY, time.monotonic() + BODY_WITHIN_S
         scope: Any = self.scope
         scope[CONNECTION] = self
         super().on_headers_complete()
@@ -330,7 +332,7 @@ class Connection(HttpToolsProtocol):
         """Give the client time to read the bytes that wait for it."""
         super().pause_writing()
         self.kept_bytes = self.unsent_bytes()
-        self.deadline = time.monotonic() + SEND_WITHIN_S + self.kept_bytes / BYTES_PER_S
+        self.deadline = time.monotonic() + READ_WITHIN_S + self.kept_bytes / BYTES_PER_S
         self.server_state.limit_unsent(self)
 
     def resume_writing(self) -> None:
@@ -399,7 +401,7 @@ class Connection(HttpToolsProtocol):
     def give_up_if_late(self, now: float) -> None:
         """End if the deadline has come; answer 408 if a part of a request has come."""
         if self.deadline == NEVER and self.transport.is_closing():
-            self.deadline = now + SEND_WITHIN_S  # for what it has still to read
+            self.deadline = now + READ_WITHIN_S  # for what it has still to read
         if now < self.deadline:
             return
         is_in_part = self.received_bytes > 0 and self.waits_for != ANSWER

@@ -22,12 +22,13 @@ from backend.questions.values import MOST_DAYS, MOST_DAYS_OF_ALL, MOST_DEPARTURE
 from backend.service.web_server import LONG_NICENESS, MOST_QUESTIONS, lanes_of
 from backend.serving.client_bounds import MAX_RECEIVED_BYTES, MAX_UNSENT_BYTES, SHARE
 from backend.serving.connection import (
+    BODY_WITHIN_S,
     BYTES_PER_S,
     HEAD_WITHIN_S,
     MAX_FIELD_BYTES,
     MAX_FIELDS,
     MAX_HEAD_BYTES,
-    SEND_WITHIN_S,
+    READ_WITHIN_S,
 )
 from backend.serving.front import REFUSED_AT_ONCE, REFUSED_IN_S
 from backend.serving.gunicorn_app import COMMON
@@ -53,8 +54,8 @@ PROMISES = {
     "reference/rest.md": [
         f"a request has {HEAD_WITHIN_S:g} s for its head",
         f"at most {MAX_FIELDS} fields of {MAX_FIELD_BYTES // KB} KB, {MAX_HEAD_BYTES // KB} KB in",
-        f"{HEAD_WITHIN_S:g} s for its body, and one second more for each {PER_S}",
-        f"{SEND_WITHIN_S:g} s to read an answer, and one second more for each {PER_S}",
+        f"{BODY_WITHIN_S:g} s for its body, and one second more for each {PER_S}",
+        f"{READ_WITHIN_S:g} s to read an answer, and one second more for each {PER_S}",
         f"Idle connections end after {COMMON['keepalive']} s",
         f"take at most {MAX_UNSENT_BYTES // MB} MB of memory each",
         f"{WORDS[int(100 * SHARE)]} of them with one address",

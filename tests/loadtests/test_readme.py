@@ -63,6 +63,12 @@ def test_every_command_is_named() -> None:
     assert set(main.commands) == set(re.findall(r"^scripts/lab (\w+)", README, re.MULTILINE))
 
 
+def test_the_page_of_the_lab_names_only_commands_that_exist() -> None:
+    page = (HERE.parent / "frontend/templates/lab/lab.html").read_text(encoding="utf-8")
+    named_there = set(re.findall(r"<code>scripts/lab (\w+)", page))
+    assert {"list", "pi", "run"} <= named_there <= main.commands.keys()
+
+
 def test_the_options_of_the_scenarios_are_those_that_exist() -> None:
     """Asked in a process of its own, because Locust changes the one that it is imported in."""
     printed = subprocess.run(
