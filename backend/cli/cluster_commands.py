@@ -47,7 +47,11 @@ def cluster() -> None:
     "--port", type=_FREE_OR_PORT, default=8000, show_default=True, help="Port of node 0; 0: any."
 )
 @click.option(
-    "--peer-port", type=_FREE_OR_PORT, default=26600, show_default=True, help="The same for peers."
+    "--peer-port",
+    type=_FREE_OR_PORT,
+    default=26600,
+    show_default=True,
+    help="Port of node 0 for its peers; 0: any.",
 )
 @_CHAIN
 @click.pass_obj
@@ -289,7 +293,9 @@ def kill(node: str, folder: Path) -> None:
 
 @cluster.command()
 @click.argument("node")
-@click.option("--engine", is_flag=True, help="Its engine's data are damaged, too.")
+@click.option(
+    "--engine", is_flag=True, help="Also put aside its engine's data, which are damaged, too."
+)
 @_FOLDER
 def rebuild(node: str, folder: Path, engine: bool) -> None:
     """Give NODE, whose chain is damaged, a new chain.
