@@ -288,10 +288,7 @@ def test_days_that_can_be_read_in_two_ways_are_read_as_the_user_says(tmp_path: P
     default = call(folder, "import", "--if-empty", FLIGHTCHAIN_DATA=file)
     answer = f"; run `{COMMAND} import {file}` with --dates month-first or --dates day-first\n"
     assert default.stderr.endswith(answer)
-    assert (
-        f"FLIGHTCHAIN_DATA '{file}': file 'days.csv': has days such as '02/03/2015'"
-        in default.stderr
-    )
+    assert ": file 'days.csv': has days such as '02/03/2015'" in default.stderr
     done = imported(folder, "--dates", "day-first", str(file))
     assert {flight[2] for flight in on_disk(folder).flights} == {"2015-03-02"}
     assert "days are written day" in done.stderr

@@ -48,13 +48,14 @@ DUPLICATES = Choice(
     default="accept",
     choices=("accept", "skip"),
 )
+PROVEN = "proven"
 DATES = Choice(
     "dates",
-    "How days are written: `proven` concludes that from the whole column, and refuses the body if "
-    "both the day and the month may come first.",
+    f"How days are written: `{PROVEN}` concludes that from the whole column, and refuses the body "
+    "if both the day and the month may come first.",
     MONTH_FIRST,
-    default="proven",
-    choices=("proven", *ORDERS),
+    default=PROVEN,
+    choices=(PROVEN, *ORDERS),
 )
 FILE = {"type": "string", "format": "binary"}  # so that generated clients send files
 STRANGERS_BYTES = 5 << 20  # of a batch that is tried without a token
@@ -107,7 +108,8 @@ def rows(ledger: Ledger, writing: Writing) -> list[Row]:
         key = idempotency_key(environ, data)
         stops = not (skips or is_dry)
         pause = partial(writing.pause, environ)
-        order = str(DATES.of(given)).replace("proven", "")
+        dates = DATES.of(given)
+        order = "" if dates == PROVEN else dates
         airports = ledger.airports()
         batch = batch_of(
             data, kind, most_flights, dates=order, ledger=airports, stops=stops, pause=pause

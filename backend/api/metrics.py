@@ -156,7 +156,7 @@ ASKED: tuple[tuple[str, str, Callable[[Ledger], float]], ...] = (
     (
         "flightchain_index_believed",
         "1 if questions are answered from the index, 0 while it is missing or not trusted.",
-        Ledger.index_is_believed,
+        Ledger.index_is_trusted,
     ),
     ("flightchain_index_lag_blocks", "Blocks that the index lacks.", Ledger.index_lag_blocks),
     (

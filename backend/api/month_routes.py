@@ -11,6 +11,7 @@ from flask import Response
 from backend.api.json_answers import answer
 from backend.api.operation import ADDING, Operation, in_json
 from backend.api.routes import Lane, Row
+from backend.api.writing import AUTHORIZATION
 from backend.base.errors import FlightchainError, InvalidQuery, InvalidSetting
 from backend.ledger.bts_months import FIRST_MONTH, PATTERN, Month, month_in
 from backend.ledger.ledger import Ledger
@@ -62,7 +63,7 @@ def rows(ledger: Ledger) -> list[Row]:
 
     def begin(environ: Environ, given: Given) -> Response:
         month = MONTH.of(given)
-        tokens.owner_of(environ.get("HTTP_AUTHORIZATION"))
+        tokens.owner_of(environ.get(AUTHORIZATION))
         try:
             require_no_cluster(folder)
         except FlightchainError as error:
@@ -73,6 +74,6 @@ def rows(ledger: Ledger) -> list[Row]:
         return answer(fetch.look())
 
     return [
-        Row("POST", "/months", FETCH_MONTH, begin, Lane.THREAD),
+        Row("POST", "/months", FETCH_MONTH, begin),
         Row("GET", "/months", SHOW_MONTH, show, Lane.READ),
     ]

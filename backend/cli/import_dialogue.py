@@ -81,13 +81,13 @@ class ImportDialogue:
         from backend.sealing.importer import Watcher
 
         return Watcher(
-            self._show_check,
-            self._show_comparison,
-            self._decide,
-            self._show_import,
-            self._show_summary,
-            self._show_index,
-            say,
+            on_check=self._show_check,
+            on_compare=self._show_comparison,
+            decide=self._decide,
+            on_progress=self._show_import,
+            on_done=self._show_summary,
+            on_index_progress=self._show_index,
+            report=say,
         )
 
     def __enter__(self) -> "ImportDialogue":

@@ -338,7 +338,7 @@ class Ledger:
         indexed = self._index.position().height
         return max(0, self._store.height() - indexed)
 
-    def index_is_believed(self) -> bool:
+    def index_is_trusted(self) -> bool:
         """Return whether there is an index, and it is not known to be wrong."""
         try:
             self._index.look()

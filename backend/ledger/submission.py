@@ -68,12 +68,12 @@ class Submitter:
         wait_s: how long to wait until it is mined and in the index.
         """
         (flight,) = offer.flights
-        members = self._receipt(accepted, wait_s, durable)
+        members = self._outcome(accepted, wait_s, durable)
         transaction_id, content_hash = self._id_of(accepted.first_transaction), None
         if transaction_id is not None:
             mined = transaction(flight, transaction_id, members["timestamp"])
             content_hash = leaf_hash(transaction_bytes(mined)).hex()
-        comparison = self._compared([flight], self._others(accepted))
+        comparison = self._compared_with([flight], self._earlier_records(accepted))
         return {
             "TRANSACTION_ID": transaction_id,
             **members,
@@ -99,8 +99,8 @@ class Submitter:
         """
         offer = Offer(flights, key, durable)
         accepted = self._accept_new(offer) if skips else self.accept(offer)
-        records = self._others(accepted, with_own=skips)
-        comparison = self._compared(flights, records)
+        records = self._earlier_records(accepted, with_own=skips)
+        comparison = self._compared_with(flights, records)
         there = len(flights) - accepted.count - len(comparison.conflicts) if skips else 0
         known = {"already_there": there, **comparison.conflict_members()}
         if not accepted.count:
@@ -115,7 +115,7 @@ class Submitter:
             "accepted": accepted.count,
             "first_transaction": self._id_of(first),
             "last_transaction": self._id_of(first + accepted.count - 1),
-            **self._receipt(accepted, wait_s, durable),
+            **self._outcome(accepted, wait_s, durable),
             "duplicates": len(duplicates),
             "duplicate_of": duplicates[:MOST_SHOWN],
             **known,
@@ -215,9 +215,9 @@ class Submitter:
         known: Sequence[Sequence[Stored]] = [[*mined, *pending] for mined, pending in pairs]
         if skips:
             known = [[record] if record else [] for record in all_matches(flights, known)]
-        return self._compared(flights, known)
+        return self._compared_with(flights, known)
 
-    def _compared(
+    def _compared_with(
         self, flights: Sequence[Flight], records: Sequence[Sequence[Stored]]
     ) -> Comparison:
         """Compare each flight with the record of it, if there is one among those of its leg."""
@@ -239,7 +239,7 @@ class Submitter:
             return self._records_in_blocks.indexed(offer.flights)
         return [()] * len(offer.flights)
 
-    def _receipt(self, accepted: Accepted, wait_s: float, durable: bool) -> Json:
+    def _outcome(self, accepted: Accepted, wait_s: float, durable: bool) -> Json:
         last = accepted.first_transaction + accepted.count - 1
         may_be_mined = wait_s > 0 or accepted.is_repeat
         is_mined = may_be_mined and self._wait_until_mined(last, wait_s)
@@ -259,7 +259,7 @@ class Submitter:
         """Return the id of what this node accepted under a number; None while it has none."""
         return number if self._cluster is None else self._cluster.id_of(number)
 
-    def _others(self, accepted: Accepted, *, with_own: bool = False) -> list[list[Stored]]:
+    def _earlier_records(self, accepted: Accepted, *, with_own: bool = False) -> list[list[Stored]]:
         """Return what there was of each flight's leg before the flights were accepted.
 
         If a request is sent again with its key, there are now also these flights, and perhaps newer

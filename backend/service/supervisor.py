@@ -136,7 +136,7 @@ def _supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
     if frontend:  # it is last, and so stopped first: no page is served without its backend
         children.append(Child("the frontend", "frontend", [], report))
     try:
-        _watch(children, signalled, settings, report, frontend=frontend)
+        _keep_running(children, signalled, settings, report, frontend=frontend)
         report("stopping")
     finally:
         until = time.monotonic() + GRACE_S
@@ -146,7 +146,7 @@ def _supervise(settings: Settings, report: Report, *, frontend: bool) -> None:
     report("stopped; every acknowledged flight is on the disk")
 
 
-def _watch(
+def _keep_running(
     children: Sequence[Child], signalled: int, settings: Settings, report: Report, *, frontend: bool
 ) -> None:
     """Start the children, and start them again as needed, until `signalled` can be read."""

@@ -118,11 +118,8 @@ class ServiceSite:
     """The REST service as a `backend.serving.front.Site`.
 
     The table of routes tells the front which lane and which handler a request goes to. A request
-    that no row matches (an unknown address, another method) goes to the Flask application, in the
-    lane `unmatched`.
+    that no row matches (an unknown address, another method) goes to the Flask application.
     """
-
-    unmatched = Lane.READ
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -138,7 +135,7 @@ class ServiceSite:
     def route(self, environ: Environ) -> Route:
         match = self._table.match(environ)
         if match is None:
-            return Route(self.unmatched, self.service.flask)
+            return Route(Lane.READ, self.service.flask)
         row, parameters = match
         environ[ROUTE] = row.rule
         try:
