@@ -42,6 +42,16 @@ def test_an_answer_is_a_status_and_a_body_also_if_it_is_an_error() -> None:
         assert ask(url, b"body") == Answer(409, b"5\n")
 
 
+@pytest.mark.parametrize(("path", "asked"), [("", "/"), ("/blocks/3?limit=1", "/blocks/3?limit=1")])
+def test_a_path_is_asked_with_its_query(path: str, asked: str) -> None:
+    def say(connection: socket.socket) -> None:
+        line = connection.recv(1000).splitlines()[0]
+        connection.sendall(HEAD + line)
+
+    with answering(say, is_read=False) as url:
+        assert ask(f"{url}{path}").text == f"GET {asked} HTTP/1.1"
+
+
 @pytest.mark.parametrize(
     "first",
     [HEAD, b"HTTP/1.0 200 OK\r\n", b""],

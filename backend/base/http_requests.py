@@ -13,7 +13,7 @@ import time
 from contextlib import closing
 from functools import partial
 from typing import Any, NamedTuple
-from urllib.parse import urljoin, urlsplit
+from urllib.parse import urljoin, urlsplit, urlunsplit
 
 from backend.base.errors import FlightchainError
 
@@ -58,13 +58,13 @@ def _asked(url: str, body: bytes | None, deadline: float) -> Answer:
     parts = urlsplit(url)
     if parts.scheme not in _KINDS or not parts.netloc:
         raise ValueError("it is not an HTTP address")
-    kind = _KINDS[parts.scheme]
+    kind, target = _KINDS[parts.scheme], urlunsplit(("", "", parts.path or "/", parts.query, ""))
     with closing(kind(parts.netloc, timeout=_left_s(deadline))) as connection:
         connection.response_class = partial(_Response, deadline=deadline)
         headers = {"Connection": "close", "User-Agent": "flightchain"}
         if body is not None:
             headers["Content-Type"] = "text/plain"
-        connection.request("GET" if body is None else "POST", parts.path or "/", body, headers)
+        connection.request("GET" if body is None else "POST", target, body, headers)
         with connection.getresponse() as response:
             if response.status in _REDIRECTS and (location := response.headers["Location"]):
                 elsewhere = urljoin(url, location)[:200]

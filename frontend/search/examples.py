@@ -13,7 +13,7 @@ from frontend.question import BOTH
 from frontend.search.completing import written
 
 MAKE_AGAIN_S = 60.0
-UNTIL_KNOWN = "Flight, route or airline"
+UNTIL_KNOWN = "Flight or route"
 MOST_SHOWN_IN_FIELD = 2
 
 
