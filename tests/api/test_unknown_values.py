@@ -67,13 +67,13 @@ def test_every_unknown_value_has_its_warning(client: FlaskClient) -> None:
 
 
 def test_known_values_without_flights_have_none(client: FlaskClient, world: World) -> None:
-    flight = world.transactions[0]
-    asked = {**ROUTE, "ORIGIN_CITY_NAME": flight["ORIGIN_CITY_NAME"],
-        "DEST_CITY_NAME": flight["ORIGIN_CITY_NAME"],
-        "INITIAL_DATE": EARLIER["INITIAL_DATE"]}  # fmt: skip
-    answer = good(client.get(f"/flight_counter?{urlencode(asked)}"))
-    assert answer["count"] == 0
-    assert "warnings" not in answer
+    flight, days = world.transactions[0], sorted(leg["FL_DATE"] for leg in world.transactions)
+    ends = {f"{end}_CITY_NAME": flight["ORIGIN_CITY_NAME"] for end in ("ORIGIN", "DEST")}
+    for first, last in ((EARLIER["INITIAL_DATE"], days[-2]), (days[0],) * 2, (days[-1],) * 2):
+        asked = {**ends, "INITIAL_DATE": first, "FINAL_DATE": last}
+        answer = good(client.get(f"/flight_counter?{urlencode(asked)}"))
+        assert answer["count"] == 0
+        assert "warnings" not in answer
     without_names = good(client.get(f"/flight_counter?{urlencode(DAYS)}"))
     assert without_names["count"] > 0
     assert "warnings" not in without_names

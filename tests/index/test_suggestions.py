@@ -35,6 +35,7 @@ def offered(*labels: str, q: str, limit: int = 50) -> list[str]:
 def test_the_start_comes_before_a_word_and_a_word_before_the_middle() -> None:
     names = ("Savannah, GA", "Vail, CO", "Las Vegas, NV", "Eva, AL", "Reno")
     assert offered(*names, q="va") == ["Vail, CO", "Eva, AL", "Savannah, GA"]
+    assert offered("Comfort, TX", "Dallas/Fort Worth, TX", q="fort")[0] == "Dallas/Fort Worth, TX"
     assert offered(*names, q="v") == ["Vail, CO", "Las Vegas, NV", "Eva, AL", "Savannah, GA"]
 
 
