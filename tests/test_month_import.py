@@ -17,7 +17,7 @@ from backend.base.errors import FlightchainError, InvalidSetting, WriteFailed, W
 from backend.base.settings import Settings
 from backend.cli import month_import
 from backend.cli.import_command import file_sources, import_command
-from backend.ledger.bts_months import Month, MonthRange, months_in
+from backend.ledger.bts_months import MAGIC, Month, MonthRange, months_in
 from backend.sealing.importer import import_all
 from tests import bts_server as server
 from tests.api.processes import WITHIN_S, begun, until
@@ -72,8 +72,9 @@ def test_the_default_import_takes_all_months_that_are_published_and_is_not_asked
     assert call(tmp_path, "import", "--if-empty", **more).stderr == ""
     bts.publish(MARCH)
     bts.asked.clear()
-    done = call(tmp_path, "import", WINTER, **more)
-    assert "2 months are in the ledger already\n" in done.stderr
+    (tmp_path / "default-import-unfinished").write_text("bts:2007-10..latest")  # other months
+    done = call(tmp_path, "import", "--if-empty", **more)
+    assert "2 months from 2008-01 to 2008-02 are in the ledger already\n" in done.stderr
     assert (done.returncode, names_asked(bts)) == (0, ["2008_3"])
     assert transactions_in(tmp_path) == 10
 
@@ -98,6 +99,18 @@ def test_a_month_of_which_the_ledger_lost_or_never_had_a_part_is_downloaded(
         assert transactions_in(tmp_path) == 5
         assert json.loads(memory.read_bytes()) == {"2008-01": 5}
     assert len(bts.asked) == 5
+
+
+def test_the_time_that_a_download_takes_is_told_by_what_came_in_this_run(
+    bts: Bts, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content, path, sent = bts.publish(JANUARY), tmp_path / JANUARY.file_name, list[Any]()
+    path.with_name(f"{path.name}.part").write_bytes(content[:300])
+    monkeypatch.setattr(month_import, "EVERY_S", 0)
+    month_import._download(bts.url + path.name, path, 0, sent.append)
+    assert sent[-1][:3] == (len(content), len(content), 300 + len(MAGIC))
+    words = month_import._progress_words(JANUARY, 30_000_000, 40_000_000, 20_000_000, 60)
+    assert words == "downloading 2008-01: 30.0 of 40.0 MB, 60 s left"
 
 
 @pytest.mark.usefixtures("with_children")

@@ -5,6 +5,7 @@ many flights of it as when it was imported whole, which `fetched.json` remembers
 nothing is wrong, but the months are downloaded again, and their flights found to be there.
 """
 
+import sys
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Sequence
@@ -62,7 +63,9 @@ def _import_months(
     memory = _Memory(settings)
     there = [month for month in months if memory.has(month)]
     if there:
-        say(f"{counted(len(there), 'month is', 'months are')} in the ledger already")
+        several = f"{len(there)} months from {there[0]} to {there[-1]} are"
+        these = several if len(there) > 1 else f"{there[0]} is"
+        say(f"{these} in the ledger already")
     to_do = [month for month in months if month not in there]
     done = 0
     try:
@@ -167,7 +170,7 @@ class _Arrival:
                     if isinstance(message, str):
                         line.say(message)
                     else:
-                        line.show(_progress_words(self._month, message, line.elapsed_s()))
+                        line.show(_progress_words(self._month, *message))
             except NotThere as error:
                 raise NotThere(f"{self._month} is not published, or not yet: {error}") from error
         return self._path
@@ -177,25 +180,28 @@ class _Arrival:
         self._messages.close()
 
 
-def _progress_words(month: Month, sizes: tuple[int, int], elapsed_s: float) -> str:
-    """Say how much has come. sizes: how many bytes are there and in all; 0: not known."""
-    done, whole = sizes
-    share = done / whole if whole else 0.0
+def _progress_words(month: Month, done: int, whole: int, held: int, elapsed_s: float) -> str:
+    """Say how much has come. done, whole: bytes that are there and in all; 0: not known.
+
+    held: of these, those that were there `elapsed_s` ago, as an earlier run had left them.
+    """
+    share = (done - held) / (whole - held) if whole > held else 0.0
     size = f" of {whole / 1e6:,.1f}" if whole else ""
     return f"downloading {month}: {done / 1e6:,.1f}{size} MB{left(share, elapsed_s)}"
 
 
 def _download(url: str, path: Path, least_free: int, send: Send) -> None:
     """Run as a process: make sure that `path` is the file at a URL, whole and undamaged."""
-    sent_s = 0.0
+    began_s, sent_s, held = time.monotonic(), 0.0, sys.maxsize
 
     def progress(done: int, whole: int) -> None:
-        nonlocal sent_s
-        if time.monotonic() - sent_s >= EVERY_S:
-            sent_s = time.monotonic()
-            send((done, whole))
+        nonlocal sent_s, held
+        held = min(held, done)  # less if the server has another file now
+        if (now_s := time.monotonic()) - sent_s >= EVERY_S:
+            sent_s = now_s
+            send((done, whole, held, now_s - began_s))
 
-    send((0, 0))
+    send((0, 0, 0, 0.0))
     with closing(Downloader(least_free, MAGIC, send)) as downloader:
         for _ in range(2):  # a part of another file may have been continued
             if not path.exists():
