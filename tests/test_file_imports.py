@@ -158,6 +158,7 @@ def test_only_one_file_is_worked_on_at_a_time(service: Service) -> None:
     assert busy.json()["detail"].startswith("another file is being checked")
     assert first.settled()["state"] == "checked"
     assert second.done("check")["state"] == "checked"
+    assert "another file" not in service.said()  # as often as a client asks
 
 
 @pytest.mark.slow

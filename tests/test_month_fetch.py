@@ -89,7 +89,8 @@ def test_a_month_is_fetched_once_and_everything_that_keeps_it_away_is_said(
     assert ended()[0] == "done"
     assert transactions_in(service.folder) == 3
     fetch("2008-01")
-    assert ended() == ("done", "1 month is in the ledger already")
+    assert ended() == ("done", "2008-01 is in the ledger already")
+    assert "being fetched" not in service.said()  # a client may ask as often as it likes
     fetch("2008-02")
     state, message = ended()
     assert (state, "2008-02 is not published, or not yet" in message) == ("failed", True)

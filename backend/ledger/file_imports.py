@@ -24,7 +24,14 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Meta, UnsetType
 
 from backend.base import files
-from backend.base.errors import InvalidQuery, NotFound, TryLater, WriteFailed, WriterBusy
+from backend.base.errors import (
+    InvalidQuery,
+    NotFound,
+    PlacesTaken,
+    TryLater,
+    WriteFailed,
+    WriterBusy,
+)
 from backend.base.files import FileLock
 from backend.base.processes.own_command import started
 from backend.base.settings import Settings
@@ -227,13 +234,13 @@ class FileImports:
     def _deciding(self) -> Iterator[None]:
         """Let one request at a time, of those of all processes, decide.
 
-        Raises TryLater if another one takes long, or if the decision meets a lock that is taken.
+        Raises PlacesTaken if another one takes long, or if the decision meets a lock that is taken.
         """
         try:
             with FileLock(self.folder / "import.lock"):
                 yield
         except WriterBusy as error:
-            raise TryLater(BUSY, retry_after_s=5) from error
+            raise PlacesTaken(BUSY, retry_after_s=5) from error
 
     def _started(self, sent: FileImport) -> FileImport:
         """Begin a step of a file. Only inside `_deciding`."""

@@ -13,7 +13,7 @@ from typing import Annotated, Literal
 
 from msgspec import Meta
 
-from backend.base.errors import WriterBusy
+from backend.base.errors import PlacesTaken, WriterBusy
 from backend.base.files import LOCK_MODE, MOMENT_S, is_locked, lock_within, reason_of, refusals
 from backend.base.processes.own_command import started
 from backend.ledger.bts_months import PREFIX, Month
@@ -38,7 +38,7 @@ class MonthFetcher:
         self._path = folder / LOG_NAME
 
     def start(self, month: Month) -> MonthFetch:
-        """Begin to fetch a month. Raises WriterBusy while one is fetched already; WriteFailed."""
+        """Begin to fetch a month. Raises PlacesTaken while one is fetched already; WriteFailed."""
         with refusals("open", self._path):
             log = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_APPEND, LOCK_MODE)
         try:
@@ -50,8 +50,8 @@ class MonthFetcher:
         except BaseException as error:
             os.close(log)
             if isinstance(error, WriterBusy):  # it names a process of this service
-                raise WriterBusy(
-                    "a month is being fetched already; wait until it is done"
+                raise PlacesTaken(
+                    "a month is being fetched already; wait until it is done", retry_after_s=5
                 ) from error
             raise
         return MonthFetch("running", str(month), "")
