@@ -174,7 +174,7 @@ def _read(terminal: int) -> bytes:
     ("answer", "status", "end", "stored"),
     [
         ("y\n", 0, "299 flights imported in 1 block, 1 bad row was left out\n", 299),
-        ("\n", 1, "has bad rows; correct them, and import it again; nothing was imported\n", 0),
+        ("\n", 1, "or leave them out with --skip-bad; nothing was imported\n", 0),
         ("\x03", 130, "stopped\n", 0),
         ("\x04", 130, "stopped\n", 0),
     ],

@@ -218,22 +218,23 @@ def _import_default(settings: Settings) -> None:
     with closing(BlockStore(settings.folder)) as store:
         tip = store.tip()
     is_empty = tip is None or tip[1].next_transaction == 0
-    named = os.fsencode(settings.data)
-    is_to_finish = unfinished.exists() and unfinished.read_bytes() == named
+    of_months = settings.data.startswith(PREFIX)
+    begun = os.fsdecode(unfinished.read_bytes()) if unfinished.exists() else ""
+    # Months that are there already are skipped, so that other months may go on where some came.
+    is_to_finish = begun == settings.data or (of_months and begun.startswith(PREFIX))
     if settings.data == "none" or not (is_empty or is_to_finish):
         return
     from backend.sources.dates import DoubtfulDaysError, choice
 
     by_hand = f"{COMMAND} import {quote(settings.data)}"
     try:
-        of_months = settings.data.startswith(PREFIX)
         wanted = months_in(settings.data) if of_months else named_source(settings.data)
     except InvalidInput as error:
         if isinstance(error, DoubtfulDaysError):
             error = error.answered_by(choice(how=f"run `{by_hand}` with"))
         reason = str(error) if error.field == "file" else error.reason
         raise InvalidSetting(variable("data"), settings.data, reason) from error
-    write_new(unfinished, named)
+    write_new(unfinished, os.fsencode(settings.data))
     if isinstance(wanted, MonthRange):
         try:
             _import_months(settings, wanted, Skipping())

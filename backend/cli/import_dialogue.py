@@ -177,7 +177,7 @@ class ImportDialogue:
             self._require_own_files(bad)
             self._require_new_files(bad)
             if not self._skipping.without_asking and sys.stdin is not None and sys.stdin.isatty():
-                _require_consent(bad[0].label)
+                _require_consent(bad[0].label, self._skipping.otherwise)
             self._write_files(bad)
 
     def _require_few(self, bad: Sequence["Checked"]) -> None:
@@ -274,9 +274,9 @@ def _checked_words(checked: "Checked") -> str:
     return "; ".join(words)
 
 
-def _require_consent(label: str) -> None:
+def _require_consent(label: str, otherwise: str) -> None:
     if not click.confirm("Import the other rows without them?", err=True):
-        raise InvalidInput("file", label, "has bad rows; correct them, and import it again")
+        raise InvalidInput("file", label, f"has bad rows; {otherwise}")
 
 
 def _percent(checked: "Checked") -> float:
