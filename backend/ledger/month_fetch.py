@@ -51,7 +51,7 @@ class MonthFetcher:
             os.close(log)
             if isinstance(error, WriterBusy):  # it names a process of this service
                 raise PlacesTaken(
-                    "a month is being fetched already; wait until it is done", retry_after_s=5
+                    "a month is being fetched already; wait until it is done", retry_after_s=60
                 ) from error
             raise
         return MonthFetch("running", str(month), "")
