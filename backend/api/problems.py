@@ -94,12 +94,13 @@ class Problems:
             return _of_http(error)
         if isinstance(error, WriteFailed):
             self._restart()  # a new process reads the files again, when this is answered
-        response = _ours(error) if isinstance(error, FlightchainError) else _of_others(error)
+        request_id = environ.get(REQUEST_ID)
+        if not isinstance(error, FlightchainError | OSError):
+            _log.exception("unexpected error (request %s)", request_id, exc_info=error)
+            return problem(500, "the service failed; its log says why")
+        response = _ours(error) if isinstance(error, FlightchainError) else _of_system(error)
         if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR and self._is_logged(error):
-            is_known = isinstance(error, FlightchainError | OSError)
-            message = "%s (request %s)" if is_known else "unexpected error: %r (request %s)"
-            trace = None if is_known else error
-            _log.error(message, error, environ.get(REQUEST_ID), exc_info=trace)
+            _log.error("%s (request %s)", error, request_id)
         return response
 
     def _is_logged(self, error: Exception) -> bool:
@@ -155,10 +156,8 @@ def _of_http(error: HTTPException) -> Response:
     return problem(status, detail, *pairs)
 
 
-def _of_others(error: Exception) -> Response:
+def _of_system(error: OSError) -> Response:
     """Return 503 for an error of the disk, which is not the request's fault, and may pass."""
-    if not isinstance(error, OSError):
-        return problem(500, "the service failed; its log says why")
     what = f"{error.filename}: " if error.filename else ""
     detail = (
         f"the operating system refuses: {what}{error.strerror or error}; "
