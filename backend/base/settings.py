@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from backend.base.errors import InvalidSetting
 from backend.chain.block import MAX_DIFFICULTY_BITS
-from backend.serving.host_policy import names_in
+from backend.serving.host_policy import names_in, require_host
 
 PREFIX = "FLIGHTCHAIN_"
 AUTO = "auto"
@@ -79,9 +79,9 @@ class Settings:
         "address from which the months of `bts:` are downloaded",
         require_http,
     )
-    host: str = _text("127.0.0.1", "address the service listens on", names_in)
+    host: str = _text("127.0.0.1", "address the service listens on", require_host)
     port: int = _number(8000, 1, 65535, "", "port of the service")
-    frontend_host: str = _text("127.0.0.1", "address the pages listen on", names_in)
+    frontend_host: str = _text("127.0.0.1", "address the pages listen on", require_host)
     frontend_port: int = _number(5000, 1, 65535, "", "port of the pages")
     backend_url: str = _text(
         AUTO,

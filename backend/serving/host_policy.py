@@ -125,6 +125,12 @@ def names_in(text: str) -> frozenset[str]:
     return frozenset(map(_compared, names))
 
 
+def require_host(text: str) -> None:
+    """Raise ValueError unless a text may be the one name or address that a server listens at."""
+    if not _NAME.fullmatch(text) and _address(f"[{text}]") is None:  # in brackets of its own
+        raise ValueError("must be one name or address, without http://, port or brackets")
+
+
 def hide_query(environ: "Environ") -> None:
     """Remove a query that holds a token from a request that is refused, for whatever reason."""
     if _of_query(environ.get("QUERY_STRING", "")):

@@ -461,7 +461,10 @@ def test_nothing_is_accepted_where_a_restore_was_killed(
     assert everything_in(interrupted) == everything_in(house.settings)
 
 
-COMMANDS = ["import --generate 10", "mine", "mine --once", "token add me", "token remove me"]
+COMMANDS = [
+    *("import --generate 10", "mine", "mine --once", "reindex"),
+    *("token add me", "token remove me"),
+]
 
 
 @pytest.mark.parametrize("command", COMMANDS)
@@ -470,7 +473,7 @@ def test_no_command_leaves_anything_where_a_restore_was_killed_or_in_a_backup(
 ) -> None:
     folders = (
         (interrupted.folder, "restore it again"),
-        (house.backup, "is a backup, and is not changed"),
+        (house.backup, "remove backup.json\n"),
     )
     for folder, words in folders:
         monkeypatch.setenv("FLIGHTCHAIN_DIR", str(folder))
