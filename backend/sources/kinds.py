@@ -104,8 +104,8 @@ def words(text: str) -> list[str]:
 
 def plain(title: str) -> str:
     """Return the letters and digits of a title, in small ones, behind what turns its meaning."""
-    words = re.sub(r"(?!^[-~!%])[\W_]", "", title.strip().lower())
-    return words.replace("canceled", "cancelled")
+    letters = re.sub(r"(?!^[-~!%])[\W_]", "", title.strip().lower())
+    return letters.replace("canceled", "cancelled")
 
 
 def unqualified(titles: Sequence[str]) -> Sequence[str]:
