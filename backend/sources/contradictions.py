@@ -23,7 +23,12 @@ from backend.sources.records import RecordBatch
 _STATES = frozenset(STATES.values())
 _CARRIER_NUMBERS = frozenset(map(str, CARRIERS))
 _LEAST = 100  # departures that contradict their delays by no chance
-_REMEDY = "in most rows; correct the titles of the columns, or the values below them"
+_LOOKED_AT = 300  # rows of a batch, for times
+_LONGEST = 720  # minutes in the air; distances are longer in more than a tenth of the rows
+_MOST_PLACES = 10  # contradictions of airports, beyond which a later part of a file is wrong
+_REMEDY = "correct the titles of the columns, or the values below them"
+_IN_MOST = f"in most rows; {_REMEDY}"
+_IN_MANY = f"in many rows; {_REMEDY}"
 
 
 @remembered(1000)
@@ -94,11 +99,20 @@ _NUMBERS: Mapping[str, Sequence[tuple[str, Callable[[str], object]]]] = {
 """Columns of numbers, and how to notice those of something else."""
 
 
-def contradiction(reading: Reading, batches: Sequence[RecordBatch]) -> str:
-    """Return why the columns of these rows are not what their titles say; "" if they may be."""
+def contradiction(
+    reading: Reading, batches: Sequence[RecordBatch], *, are_first: bool = True
+) -> str:
+    """Return why the columns of these rows are not what their titles say; "" if they may be.
+
+    are_first: whether they begin a file. Later ones, where another file may have been put behind,
+    may be sorted by what is spelled otherwise for one airport or carrier.
+    """
     rows = _Rows(reading, batches)
-    judges = (_other_numbers, _carriers, _repeated, _airports, _departures)
-    return next(filter(None, (judge(rows) for judge in judges)), "")
+    judges: Sequence[Callable[[_Rows], str]] = (_delays, _flying, _schedules)
+    if are_first:
+        judges = (_other_numbers, _carriers, _repeated, *judges)
+    least = 1 if are_first else _MOST_PLACES
+    return _airports(rows, least) or next(filter(None, (judge(rows) for judge in judges)), "")
 
 
 @dataclass(frozen=True)
@@ -155,7 +169,7 @@ def _other_numbers(rows: _Rows) -> str:
             odd = list(filter(is_other, cells))
             if 2 * len(odd) > len(cells):
                 words = rows.words([column], (min(odd),))
-                return f"{words}, which is the number of {what}, {_REMEDY}"
+                return f"{words}, which is the number of {what}, {_IN_MOST}"
     return ""
 
 
@@ -178,7 +192,8 @@ def _repeated(rows: _Rows) -> str:
     return ""
 
 
-def _airports(rows: _Rows) -> str:
+def _airports(rows: _Rows, least: int) -> str:
+    """Return how most airports contradict what is beside them, if more than `least` do."""
     wrong, beside = [], _BESIDE
     if rows.reading.is_of_fields:  # other numbers than the known ones may be of airports to come
         beside = {**beside, "_AIRPORT_ID": (_numbers_of_airport, _known_number)}
@@ -190,19 +205,73 @@ def _airports(rows: _Rows) -> str:
             if is_used and rows.has(*columns):
                 known, odd = _compared(rows.count(*columns), *meanings)
                 wrong += [rows.words(columns, pair) for pair in odd if 2 * len(odd) > len(known)]
-    return f"{min(wrong)}, which disagree {_REMEDY}" if len(wrong) > 1 else ""
+    return f"{min(wrong)}, which disagree {_IN_MOST}" if len(wrong) > least else ""
 
 
-def _departures(rows: _Rows) -> str:
-    """Return how departures contradict their delays, as where those of arrivals are below them."""
-    scheduled = rows.reading.others.get("CRS_DEP_TIME", ())
-    columns: list[str | int] = ["DEP_TIME", "DEP_DELAY", *scheduled]
-    known, odd = 0, Counter[Cells]()
-    for cells, count in rows.count(*columns, most=_LEAST * 3 // 2).items() if scheduled else ():
+def _delays(rows: _Rows) -> str:
+    """Return how times contradict their delays, as where those of the other end are below them."""
+    for end in ("DEP", "ARR"):
+        scheduled = rows.reading.others.get(f"CRS_{end}_TIME", ())
+        columns: list[str | int] = [f"{end}_TIME", f"{end}_DELAY", *scheduled]
+        known, odd = 0, Counter[Cells]()
+        for cells, count in rows.count(*columns, most=_LOOKED_AT).items() if scheduled else ():
+            with suppress(ValueError):
+                time, delay, planned = _minutes(cells[0]), _whole(cells[1]), _minutes(cells[2])
+                known += count
+                odd[cells] += count * ((time - planned - delay) % (24 * 60) > 0)
+        if known >= _LEAST and 4 * odd.total() > known:  # delays cut off at 0 are half of them
+            return f"{rows.words(columns, min(+odd))}, which disagree {_IN_MANY}"
+    return ""
+
+
+def _flying(rows: _Rows) -> str:
+    """Return how flights arrive before they leave, or stay in the air for too long."""
+    columns = ("DEP_TIME", "ARR_TIME", "AIR_TIME")
+    known, early, long = 0, list[Cells](), list[Cells]()
+    for cells in rows.count(*columns, most=_LOOKED_AT) if rows.has(*columns) else ():
         with suppress(ValueError):
-            time, delay, planned = (int(str(clock(cell))) for cell in cells)
-            known += count
-            minutes = time // 100 * 60 + time % 100 - planned // 100 * 60 - planned % 100
-            odd[cells] += count * ((minutes - delay) % (24 * 60) > 0)
-    is_most = known >= _LEAST and 2 * odd.total() > known
-    return f"{rows.words(columns, min(+odd))}, which disagree {_REMEDY}" if is_most else ""
+            left, arrived, flown = _minutes(cells[0]), _minutes(cells[1]), _whole(cells[2])
+            known += 1
+            early += [cells] * (12 * 60 < (arrived - left) % (24 * 60) < 23 * 60 and flown < 400)
+            long += [cells] * (flown > _LONGEST)
+    if known >= _LEAST and 10 * len(long) > known:
+        words = rows.words(columns, min(long))
+        return f"{words}, which may be a distance or a clock; write minutes in the air"
+    if known >= _LEAST and 3 * len(early) > 2 * known:
+        return f"{rows.words(columns, min(early))}: flights arrive before they leave {_IN_MANY}"
+    return ""
+
+
+def _schedules(rows: _Rows) -> str:
+    """Return how departures, without scheduled ones, are not what their title says.
+
+    Most flights are scheduled at full five minutes. If a departure less its delay is not, but the
+    departure itself is, or this less the delay at arrival, then these are what they are called.
+    """
+    columns = ("DEP_TIME", "DEP_DELAY", "ARR_DELAY")
+    is_needed = rows.has(*columns) and not rows.reading.others.get("CRS_DEP_TIME")
+    known, planned, swapped = 0, list[Cells](), list[Cells]()
+    for cells in rows.count(*columns, most=_LOOKED_AT) if is_needed else ():
+        with suppress(ValueError):
+            time, delay, late = _minutes(cells[0]), _whole(cells[1]), _whole(cells[2])
+            known += 1
+            is_odd = (time - delay) % 5 > 0
+            planned += [cells] * (is_odd and time % 5 == 0)
+            swapped += [cells] * (is_odd and (time - late) % 5 == 0)
+    for odd, what in (
+        (planned, "scheduled or rounded times"),
+        (swapped, "delays of the other end"),
+    ):
+        if known >= _LEAST and 2 * len(odd) > known:
+            return f"{rows.words(columns, min(odd))}, which may be {what}; {_REMEDY}"
+    return ""
+
+
+def _minutes(cell: str) -> int:
+    """Return the minutes from midnight to a time. Raises ValueError if it is none."""
+    hours, minutes = divmod(_whole(cell), 100)
+    return hours * 60 + minutes
+
+
+def _whole(cell: str) -> int:
+    return int(str(clock(cell)))

@@ -94,7 +94,7 @@ class Deriver:
         """
         self.reading = reading
         self.is_strict = dialect == STRICT
-        self._dialect = dialect
+        self.dialect = dialect
         self._ledger = ledger
         self._have_minutes = have_minutes
         self._sources = reading.sources
@@ -120,7 +120,7 @@ class Deriver:
             self._derive(columns)
         nothing = [None] * len(batch.numbers)
         raw = [columns.get(name, nothing) for name in FIELD_NAMES]
-        rows = (batch.numbers, place, batch.faults, self._dialect, header, batch.text)
+        rows = (batch.numbers, place, batch.faults, self.dialect, header, batch.text)
         return RawRows(raw, *rows)
 
     def _derive(self, columns: dict[str, Column]) -> None:
@@ -142,7 +142,7 @@ class Deriver:
             if moment(str(next(filter(unless_empty, columns[name]), ""))):
                 rows = zip(columns[name], columns[delay], columns["FL_DATE"], strict=True)
                 columns[name] = [self._clock(*row, name == "ARR_TIME") for row in rows]
-        if self._dialect != STORED:
+        if self.dialect != STORED:
             self._clear_times(columns)
 
     def _dates(self, columns: dict[str, Column]) -> Column:
@@ -178,7 +178,7 @@ class Deriver:
     def _add_place(self, columns: dict[str, Column], end: str) -> None:
         """Add what a file lacks of code, city and state of an airport."""
         city, its_state, abbreviation = f"{end}_CITY_NAME", f"{end}_STATE_NM", f"{end}_STATE"
-        if end in columns and self._dialect != STORED:
+        if end in columns and self.dialect != STORED:
             columns[end] = list(map(self._codes.__getitem__, columns[end]))
             if not city_names().issuperset(columns.get(city, ())):
                 pairs = zip(columns[end], columns[city], strict=True)

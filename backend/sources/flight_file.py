@@ -39,6 +39,7 @@ from backend.sources.source import RawRows, Source, Understanding, Unusable
 from backend.sources.times_of_file import TimesOfFile
 
 SAMPLE_ROWS = 5
+COMPARED = 16  # every so many batches, and the first half of these
 _FROM_SUNDAY = (
     "has weekdays that are counted from 1 = Sunday, or days that a program moved back by one, as a "
     "change of time zone does; if the days are right, remove the column of weekdays"
@@ -118,10 +119,12 @@ class FlightFile(Source):
             self._done = done
             with self._unless_empty(file), opened_records(file) as records:
                 deriver, batches, known = self._started(file, records)
-                for read in batches:
+                for place, read in enumerate(batches):
                     if next(numbers) % step != first:
                         continue
                     batch = read()
+                    if place and _is_compared(place):
+                        _require_one_meaning(file, deriver, [batch], are_first=False)
                     self._require_one_order(file, records.unit, deriver, batch)
                     if self._may_lack_pm.get(file):
                         self._require_one_unit(file, TimesOfFile(deriver.reading, [batch]))
@@ -150,10 +153,9 @@ class FlightFile(Source):
             _read_on(file, times)
             self._require_one_unit(file, times)
         dialect = STRICT if is_strict else times.dialect()
-        if dialect not in (STRICT, STORED) and (reason := contradiction_of_columns(reading, first)):
-            raise file.problem(reason)
         has_minutes = times.have_minutes()
         deriver = Deriver(reading, order, self._ledger, dialect, have_minutes=has_minutes)
+        _require_one_meaning(file, deriver, first, are_first=True)
         known = self._described(file, reading, deriver, first)
         return deriver, chain(reads, batches), known
 
@@ -233,6 +235,21 @@ class FlightFile(Source):
         return known
 
 
+def _is_compared(place: int) -> bool:
+    """Return whether columns of the batch at this place of a file are compared; some are cheap."""
+    return place < COMPARED // 2 or place % COMPARED == 0
+
+
+def _require_one_meaning(
+    file: PackedFile, deriver: Deriver, batches: Sequence[RecordBatch], *, are_first: bool
+) -> None:
+    """Raise InvalidInput if the columns of some rows are not what their titles say."""
+    if deriver.dialect not in (STRICT, STORED) and (
+        reason := contradiction_of_columns(deriver.reading, batches, are_first=are_first)
+    ):
+        raise file.problem(reason)
+
+
 def _refusal(file: PackedFile, error: UnknownKindError) -> InvalidInput:
     """Return the error for a file of which nobody knows what it has, or how its days are meant."""
     if (day := error.day) is not None:
@@ -262,12 +279,12 @@ def _readers(
     places: Iterable[int],
     others: Iterable[Sequence[int]] = (),
 ) -> Iterator[Callable[[], RecordBatch]]:
-    """Yield what reads the next batch of a file, after a pause. others: of the first batch only."""
-    wanted = (*places, *chain.from_iterable(others))
-    for read in records.batches:
+    """Yield what reads the next batch of a file, after a pause. others: of those compared only."""
+    usual = tuple(places)
+    all_places = (*usual, *chain.from_iterable(others))
+    for place, read in enumerate(records.batches):
         file.pause()
-        yield partial(read, wanted)
-        wanted = tuple(places)
+        yield partial(read, all_places if _is_compared(place) else usual)
 
 
 def _evidence(reading: Reading, batch: RecordBatch) -> Iterator[Evidence]:

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from functools import partial
 from itertools import chain, islice
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from backend.base.errors import BadRow
 from backend.base.words import counted
@@ -51,6 +51,15 @@ _LISTS = {"transactions", "flights", "data", "results", "records", "rows", "item
 """What an object calls a list of flights: a block file of the study, or what services answer.
 
 Programs name it after a table, sheet or query, too; then its first object tells."""
+_TOTALS = re.compile(
+    "(odata)?count|nhits|numfound|numbermatched|recordsfiltered|"
+    "total(count|rows|records|results|items|hits)?"
+).fullmatch
+_CONTINUED = re.compile(
+    "(odata)?next(link|url|page|pageurl|pagetoken|cursor)?|has(more|next|nextpage)|"
+    "exceededtransferlimit|(is)?truncated"
+).fullmatch
+"""What services call the number of all flights, and what says that their answer is a part."""
 _to_member = re.compile(rf'[{_BLANKS}]*[{{,][{_BLANKS}]*(?=")')
 _to_value = re.compile(rf"[{_BLANKS}]*:[{_BLANKS}]*")
 _to_element = re.compile(rf"[{_BLANKS}]*(,?)[{_BLANKS}]*")
@@ -280,10 +289,19 @@ def _require_end(file: PackedFile, text: str, number: int) -> None:
         if any(isinstance(item, dict) and any(map(has_meaning, item)) for item in lists):
             reason = f"has a second list of flights, {name!r}"
             raise file.problem(f"{reason}; put each list into a file of its own")
-        is_total = plain(name) in {"count", "total", "totalcount"}
-        if is_total and isinstance(member, int) and member > number:
-            reason = f"has {counted(number, 'flight')}, but its member {name!r} says {member}"
+    for name, member in _members(value):
+        is_total = _TOTALS(plain(name)) and str(member).isdecimal() and int(member) > number
+        if is_total or (_CONTINUED(plain(name)) and member and flag(member) != 0):
+            says = member if is_total else "that there are more"
+            reason = f"has {counted(number, 'flight')}, but its member {name!r} says {says}"
             raise file.problem(f"{reason}; download all flights")
+
+
+def _members(value: object) -> Iterator[tuple[str, Any]]:
+    """Yield the members of an object and of the objects in it, but of no list."""
+    for name, member in value.items() if isinstance(value, dict) else ():
+        yield name, member
+        yield from _members(member)
 
 
 def _element(

@@ -127,7 +127,10 @@ _KNOWN = {
     for title, meaning in kind.meanings.items()
     if title not in _ONLY_OF_ITS_KIND
 }
-_SCHEDULED = {plain(t) for t in ("CRS_DEP_TIME", "sched_dep_time", "SCHEDULED_DEPARTURE")}
+_SCHEDULED = {
+    "CRS_DEP_TIME": {"crsdeptime", "scheddeptime", "scheduleddeparture"},
+    "CRS_ARR_TIME": {"crsarrtime", "schedarrtime", "scheduledarrival"},
+}
 _OPERATING = frozenset({"OP_CARRIER_AIRLINE_ID", "OP_CARRIER_FL_NUM"})
 _is_marketing = re.compile("mkt(carrier|unique)|.*marketing").match
 _is_operating = re.compile("op|.*(operat|report)ing").match  # as opposed to carriers that sell
@@ -143,7 +146,7 @@ class Reading:
 
     kind: its kind. places: meaning -> the position of its column. titles: as in the file, but so
     that they can be shown. others: meaning -> the positions of further columns that mean the same,
-    and of the scheduled departure; they are compared and not used.
+    and of the scheduled times; they are compared and not used.
     """
 
     kind: Kind
@@ -252,7 +255,8 @@ def reading_of(titles: tuple[str, ...]) -> Reading:
     columns = _columns(kind, names)
     places = {meaning: at[0] for meaning, at in columns.items()}
     others = {meaning: at[1:] for meaning, at in columns.items() if at[1:]}
-    others["CRS_DEP_TIME"] = [names.index(name) for name in _SCHEDULED & there][:1]
+    for meaning, known in _SCHEDULED.items():
+        others[meaning] = [names.index(name) for name in known & there][:1]
     reading = Reading(kind, places, [readable(title) for title in titles], others)
     if missing := reading.missing():
         is_of_flights = reading.places.keys() >= {"ORIGIN", "DEST"}

@@ -16,6 +16,7 @@ BATCHES = 50  # with departures that are read: months before 1995 have no minute
 _TELLING = 5  # different delays, which are all full minutes in seconds by chance in no file
 _TIME_WITH_DECIMALS = re.compile(r"\d{3,4}([.,])0+", re.ASCII)
 _WHOLE = re.compile(r"([+-]?\d+)(\.0*)?", re.ASCII)
+_BEFORE_CLOCK = re.compile(r"(0 days|\d[-/.\d]+)[ T](?=\d)", re.ASCII)
 _NAMES = ("DEP_DELAY", "DEP_TIME", "ARR_DELAY", "ARR_TIME", "AIR_TIME")
 
 
@@ -125,8 +126,9 @@ def dialect_of(delays: Iterable[object], times: Iterable[object] = ()) -> str:
 
 
 def _texts(values: Iterable[object]) -> list[str]:
-    """Return the different cells of a column that are not empty."""
-    return sorted({str(value).strip() for value in map(unless_empty, values) if value is not None})
+    """Return the different cells of a column that are not empty, and of times with a day these."""
+    texts = {str(value).strip() for value in map(unless_empty, values) if value is not None}
+    return sorted({_BEFORE_CLOCK.sub("", text) for text in texts})
 
 
 def _whole(value: object) -> int | None:

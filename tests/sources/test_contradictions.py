@@ -8,6 +8,7 @@ import pytest
 from backend.base.errors import InvalidInput
 from backend.chain.fields import FIELD_NAMES
 from backend.sources import open_source
+from backend.sources.airports import airport_numbers, airport_of
 from tests.sources.samples import FLOWN, csv_text, flights_of, written
 
 PLACES = [
@@ -58,12 +59,59 @@ def test_departures_that_contradict_their_delays_are_refused(
     row = FLOWN | {scheduled: "1955", "DEP_TIME": "20:03"}
     late = row | {"DEP_TIME": "0003", "DEP_DELAY": "248"}
     assert refused(tmp_path, [row] * 60 + [late] * 60) == ""
-    for rows in ([row | {"DEP_DELAY": "0"}] * 120, [row] * 40 + [late | {"DEP_DELAY": "0"}] * 80):
-        assert "which disagree in most rows; correct the titles" in refused(tmp_path, rows)
+    for rows in ([row | {"DEP_DELAY": "0"}] * 120, [row] * 80 + [late | {"DEP_DELAY": "0"}] * 40):
+        assert "which disagree in many rows; correct the titles" in refused(tmp_path, rows)
         assert refused(tmp_path, rows[-60:]) == "", "they are few"
     for one, other in (("DEP_TIME", "ARR_TIME"), ("DEP_DELAY", "ARR_DELAY")):
         reason = refused(tmp_path, [row] * 120, {one: other, other: one})
         assert f"{scheduled} 1955, which disagree" in reason
+
+
+def test_arrivals_that_contradict_their_delays_are_refused(tmp_path: Path) -> None:
+    row = FLOWN | {"CRS_ARR_TIME": "2225"}
+    assert refused(tmp_path, [row] * 120) == ""
+    cut_off = row | {"ARR_DELAY": "0"}
+    reason = refused(tmp_path, [row] * 80 + [cut_off] * 40)
+    assert "ARR_DELAY 0 beside CRS_ARR_TIME 2225, which disagree in many rows" in reason
+
+
+def flown(number: int) -> dict[str, str]:
+    """One of 150 flights that are scheduled at full five minutes and leave, mostly, at others."""
+    delay, minutes = number % 7 - 2, 70 + number % 40
+    left = 360 + number // 10 * 5 + delay
+    cells = {"DEP_TIME": left, "ARR_TIME": left + minutes + 15}
+    times = {name: f"{time // 60:02d}{time % 60:02d}" for name, time in cells.items()}
+    delays = {"DEP_DELAY": str(delay), "ARR_DELAY": str(number % 11 - 5)}
+    return FLOWN | times | delays | {"AIR_TIME": str(minutes), "OP_CARRIER_FL_NUM": str(number + 1)}
+
+
+@pytest.mark.parametrize("before", [0, 1000])  # in what another program may have put behind
+@pytest.mark.parametrize(
+    ("column", "other", "reason"),
+    [
+        ("DEP_TIME", "ARR_TIME", "flights arrive before they leave in many rows"),
+        ("DEP_DELAY", "ARR_DELAY", "which may be delays of the other end"),
+        ("DEP_TIME", "CRS_DEP_TIME", "which may be scheduled or rounded times"),
+        ("AIR_TIME", "DISTANCE", "which may be a distance or a clock; write minutes in the air"),
+        ("ORIGIN", "DEST", "which disagree in most rows"),
+    ],
+)
+def test_times_of_another_column_are_refused_wherever_they_begin(
+    tmp_path: Path, column: str, other: str, reason: str, before: int
+) -> None:
+    good = [flown(number) for number in range(150)]
+    assert refused(tmp_path, good) == ""
+    codes = list(airport_numbers().items())[:40]
+    ends = [(number, *known) for code, number in codes if (known := airport_of(code))]
+    wrong = list[dict[str, str]]()
+    for row, place in zip(good, ends * 4, strict=False):
+        planned = int(row["DEP_TIME"][:2]) * 60 + int(row["DEP_TIME"][2:]) - int(row["DEP_DELAY"])
+        cells = row | end_of("DEST", place)
+        cells |= {"CRS_DEP_TIME": f"{planned // 60:02d}{planned % 60:02d}"}
+        cells |= {"DISTANCE": str(int(row["AIR_TIME"]) * 9)}
+        wrong.append(row | end_of("DEST", place) | {column: cells[other], other: cells[column]})
+    rows = good * (before // 150) + good[: before % 150] + wrong
+    assert reason in refused(tmp_path, [{name: row[name] for name in FIELD_NAMES} for row in rows])
 
 
 def test_abbreviations_of_states_are_compared_if_they_are_used(tmp_path: Path) -> None:

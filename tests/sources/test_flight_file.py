@@ -428,6 +428,10 @@ Columns = tuple[Sequence[object], ...]  # below these titles
             ([f"0{NIGHT[0]}:00", *NIGHT[1:]], ["1:15:00", ""], (1, 2), (3,)),
             "times without AM or PM",
         ),
+        (
+            ([f"1900-01-01 {clock:0>5}:00" for clock in NIGHT], ["2008-01-03 1:15"], (1,), (3,)),
+            "times without AM or PM",
+        ),
         ((DIGITS, ["1102", "NA"], (1, 2), (3,)), "such as '400', which may be 12-hour times"),
         (([f"{digits}.0" for digits in DIGITS], ["959.0"], (1, 2), (3,)), "or add AM and PM"),
         ((["811"], ["930"], (60, -120, 480, "", 540, 0, "-600.00"), (0, 3600, "", 61)), "may be s"),

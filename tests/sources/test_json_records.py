@@ -442,6 +442,11 @@ def test_a_flight_with_a_list_of_its_own_is_a_flight(
         ({"items": ROWS[:1]}, "has a second list of flights, 'items'"),
         ({"total": 100}, "has 3 flights, but its member 'total' says 100"),
         ({"total_count": 100}, "has 3 flights, but its member 'total_count' says 100"),
+        ({"totalRows": "100"}, "has 3 flights, but its member 'totalRows' says 100"),
+        ({"meta": {"page": {"total": 100}}}, "has 3 flights, but its member 'total' says 100"),
+        ({"next": "/flights?page=2"}, "has 3 flights, but its member 'next' says that there are m"),
+        ({"hasMore": True, "count": 3}, "its member 'hasMore' says that there are more; download"),
+        ({"@odata.nextLink": "/flights"}, "member '@odata.nextLink' says that there are more"),
     ],
 )
 def test_an_answer_that_has_more_flights_is_refused(
@@ -450,6 +455,12 @@ def test_an_answer_that_has_more_flights_is_refused(
     path = written(tmp_path, json.dumps({"data": ROWS, **beside}), "answer.json")
     with pytest.raises(InvalidInput, match=reason):
         flights_of(open_source(path))
+
+
+def test_an_answer_without_another_page_is_whole(tmp_path: Path) -> None:
+    beside = {"next": None, "hasMore": False, "truncated": "false", "meta": {"total": "3"}}
+    path = written(tmp_path, json.dumps({"data": ROWS, **beside}), "answer.json")
+    assert flights_of(open_source(path)) == FLIGHTS
 
 
 def test_objects_of_another_table_are_refused_by_their_names(tmp_path: Path) -> None:
