@@ -46,16 +46,17 @@ _DAYS = f"""
     SELECT (SELECT day FROM flight WHERE {_IS_REAL} ORDER BY day, number LIMIT 1),
            (SELECT day FROM flight WHERE {_IS_REAL} ORDER BY day DESC, number DESC LIMIT 1)"""  # noqa: S608
 
+_IS_REAL_NUMBER = f"NOT (number = {VOID_NUMBER} AND carrier = {VOID_NUMBER})"
 _ONE_RANGE = f"""
     SELECT number, flights FROM number_total
-    WHERE number BETWEEN ? AND ? AND NOT (number = {VOID_NUMBER} AND carrier = {VOID_NUMBER})
-    """  # noqa: S608
+    WHERE number BETWEEN ? AND ? AND {_IS_REAL_NUMBER}"""  # noqa: S608
 _NUMBERS = f"""
     WITH chosen AS (
         SELECT number, sum(flights) AS total
         FROM ({" UNION ALL ".join([_ONE_RANGE] * _MOST_DIGITS)})
         GROUP BY number ORDER BY total DESC, CAST(number AS TEXT) LIMIT ?)
     SELECT number, total, carrier, flights FROM chosen JOIN number_total USING (number)
+    WHERE {_IS_REAL_NUMBER}
     ORDER BY total DESC, CAST(number AS TEXT), flights DESC, carrier"""  # noqa: S608
 
 

@@ -15,10 +15,14 @@ from hypothesis import strategies as st
 
 from backend.base.settings import Settings
 from backend.chain.flight import Flight
+from backend.chain.placeholder import VOID, VOID_NUMBER
+from backend.index.completions import airports_in
+from backend.index.queries import IndexReader
 from backend.index.suggestions import best, folded
 from backend.ledger.ledger import Ledger
 from backend.questions.answer_types import CitySuggestion
 from backend.questions.carriers import CARRIER
+from backend.sources.airports import Airport
 from tests.api.worlds import Json
 from tests.effort import examples
 from tests.index.worlds import chains, follow, make_chain, plain_flight, rows_of
@@ -200,6 +204,27 @@ def test_completions_and_the_coverage_equal_a_plain_loop(
                     assert_completions(ledger, rows, "flight_number", data.draw(digits))
                 else:
                     assert_completions(ledger, rows, field, data.draw(texts))
+
+
+def test_void_entries_are_in_no_completion_and_not_in_the_coverage(tmp_path: Path) -> None:
+    carrier = plain_flight(OP_CARRIER_AIRLINE_ID=VOID_NUMBER)
+    contents = [[VOID, carrier, VOID], [VOID, plain_flight(OP_CARRIER_FL_NUM=VOID_NUMBER)]]
+    rows = [row for row in rows_of(contents, make_chain(tmp_path, contents)) if row["YEAR"] > 1900]
+    follow(tmp_path)
+    with closing(Ledger(Settings(dir=str(tmp_path)), print)) as ledger:
+        coverage = msgspec.to_builtins(ledger.answers.coverage())
+        assert coverage == {**naive_coverage(rows), "as_of": coverage["as_of"]}
+        for field in ("city", "airport", "carrier", "flight_number"):
+            assert_completions(ledger, rows, field, "")
+
+
+def test_an_airport_has_the_name_that_most_flights_give_it(tmp_path: Path) -> None:
+    flights = [plain_flight(ORIGIN="XNA", ORIGIN_CITY_NAME=name) for name in ("A", "B", "B", "C")]
+    make_chain(tmp_path, [flights])
+    with closing(IndexReader(tmp_path)) as index:
+        assert airports_in(index)("XNA") is None
+        follow(tmp_path)
+        assert airports_in(index)("XNA") == Airport("XNA", "B", "Virginia")
 
 
 def test_flight_numbers_of_every_length_are_completed(tmp_path: Path) -> None:
