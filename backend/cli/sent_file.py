@@ -14,7 +14,7 @@ from msgspec import UNSET
 from backend.base.errors import BadRow, FlightchainError, InvalidInput, TryLater
 from backend.base.settings import Settings
 from backend.base.words import counted
-from backend.chain.flight import MOST_ERRORS, Flight
+from backend.chain.flight import Flight
 from backend.chain.json_objects import Json
 from backend.cli.output import say
 
@@ -151,7 +151,7 @@ class _Job:
             "rejected": bad.count,
             "rejected_cancelled": bad.cancelled,
             "rejected_not_arrived": bad.not_arrived,
-            "errors": [self._error(row) for row in bad.first[:MOST_ERRORS]],
+            "errors": [self._error(row) for row in bad.first],
             "understood": checked.understood.members(with_sample=True),
         }
 

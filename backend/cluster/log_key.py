@@ -77,6 +77,6 @@ def _begin_with(home: Path, folder: Path, key: SecretKey) -> None:
 
 def take_key(chain: Path, base: Path) -> None:
     """Let a cluster's log go on with the key of the single ledger in `chain`, copied to `base`."""
-    for name in (LOG.secret, LOG.public, SUCCESSIONS_NAME):
+    for name in (LOG.secret, LOG.public):  # its successions are in the restored backup
         if (chain / name).exists():
             shutil.copy2(chain / name, base / name)
