@@ -519,8 +519,8 @@ def test_mine_once_seals_what_is_pending(tmp_path: Path) -> None:
     with client_of(settings) as client:
         for _ in range(3):
             assert client.post("/transactions", json=GOOD).status_code == 202
-    for sealed, height in (("1 block", 1), ("0 blocks", 1)):
-        done = call(tmp_path, "mine", "--once")
+    for sealed, height, empty in (("1 block", 1, 0), ("0 blocks", 1, 0), ("1 block", 2, 1)):
+        done = call(tmp_path, "mine", "--once", FLIGHTCHAIN_MINE_EMPTY=empty)
         assert (done.returncode, done.stdout) == (0, "")
         assert done.stderr.endswith(f"sealed {sealed}\n")
         assert json.loads(call(tmp_path, "tip").stdout)["height"] == height

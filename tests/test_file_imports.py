@@ -123,14 +123,26 @@ def test_bad_rows_are_left_out_only_if_that_is_asked(service: Service) -> None:
     assert "must be receiving or checked" in sender.post(f"{sender.path}/check").text
 
 
-def test_a_check_knows_the_flights_that_are_pending(service: Service) -> None:
-    text = flights_of(19_009, 20)
-    requests.post(f"{service.url}/transactions/batch", text, headers=CSV, timeout=WITHIN_S)
-    sender = Sender(service, "f.csv", flights_of(19_009, 30).encode())
-    report = sender.done("check")["report"]
+def test_a_check_knows_the_flights_that_are_pending(tmp_path: Path) -> None:
+    settings, body = new_chain(tmp_path, min_free_bytes=0), flights_of(7, 30).encode()
+    with client_of(settings) as client:
+        client.post("/transactions/batch", data=flights_of(7, 20), headers=CSV)
+    imports = FileImports(settings)
+    import_id = imports.append(imports.begin("f.csv", len(body)).IMPORT_ID, 0, body).IMPORT_ID
+    CliRunner().invoke(sent_file, [import_id], obj=settings)
+    report = imports.of(import_id).report
+    assert report is not None
     assert (report["accepted"], report["already_there"]) == (10, 20)
-    added = sender.done("add")["added"]
-    assert (added["flights"], added["already_there"]) == (10, 20)
+    checked = imports.of(import_id)
+    imports.note(msgspec.structs.replace(checked, report={**report, "rejected": 1}))
+    CliRunner().invoke(sent_file, [import_id, "--add"], obj=settings)
+    assert "is read differently than when it was checked" in imports.of(import_id).message
+    imports.note(checked)
+    CliRunner().invoke(sent_file, [import_id, "--add"], obj=settings)
+    added = imports.of(import_id).added
+    assert added is not None
+    assert (added.flights, added.already_there) == (10, 20)
+    assert not imports.path(import_id).exists()  # nobody needs it any more
 
 
 def test_a_file_is_not_refused_for_what_is_wrong_with_the_ledger(tmp_path: Path) -> None:

@@ -24,9 +24,10 @@ from backend.base.words import COMMAND
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import as_mapping
 from backend.cli.import_command import NEEDS, file_sources, import_command
-from backend.cli.import_dialogue import ImportDialogue, Skipping
+from backend.cli.import_dialogue import FAIL, ImportDialogue, Skipping
+from backend.sealing.importer import Tally
 from backend.sealing.source_check import BadRows, Checked
-from tests.api.processes import ROOT, environment, ran, until
+from tests.api.processes import ROOT, environment, free_port, ran, until
 from tests.cases import each_of
 from tests.descriptors import descriptors_of
 from tests.flights import csv_of, csv_of_days, flights, on_disk, transactions_in
@@ -498,6 +499,18 @@ def test_options_that_would_do_nothing_are_refused(
     assert not (tmp_path / "chain").exists()
 
 
+@pytest.mark.parametrize("more", [[], ["--frontend"]])
+def test_after_the_import_it_serves_with_the_pages_where_wanted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, more: list[str]
+) -> None:
+    commands: list[list[str]] = []
+    monkeypatch.setattr(os, "execv", lambda program, words: commands.append(words[1:]))
+    ports = {f"FLIGHTCHAIN_{name}PORT": free_port() for name in ("", "FRONTEND_")}
+    done = call(tmp_path, "import", "--generate", "3", "--then-serve", *more, **ports)
+    assert done.returncode == 0, done.stderr
+    assert commands == [["-m", "backend", "serve", *more]]
+
+
 def test_every_option_of_import_is_refused_where_it_would_do_nothing() -> None:
     """An option that needs no other begins an import, or is good for each."""
     free = {"files", "nycflights", "generate", "if_empty", "then_serve", "keep_zips"}
@@ -540,11 +553,21 @@ def test_the_share_of_bad_rows_is_rounded_so_that_the_advice_works(
 
 def test_a_disk_that_refuses_may_have_taken_more_than_was_counted() -> None:
     with (
-        pytest.raises(WriteFailed, match="is full; at least 1 flight was imported before; run"),
+        pytest.raises(WriteFailed, match="full; at least 8 flights were imported before; run"),
         ImportDialogue(Skipping()) as dialogue,
     ):
-        dialogue._importing = 1
+        for done in (5, 2):
+            dialogue.watcher().on_done(Tally("done.csv", imported=done))
+        dialogue.watcher().on_progress(Tally("begun.csv", imported=1))
         raise WriteFailed("the disk is full")
+
+
+def test_conflicts_that_came_after_the_check_end_the_import_where_they_are_not_wanted() -> None:
+    with (
+        pytest.raises(FlightchainError, match=r"2 flights contradict .* 5 flights .* before$"),
+        ImportDialogue(Skipping(), FAIL) as dialogue,
+    ):
+        dialogue.watcher().on_done(Tally("some.csv", imported=5, conflicts=2))
 
 
 def test_ctrl_c_may_come_when_more_is_stored_than_was_counted(

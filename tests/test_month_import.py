@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 import signal
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,6 +18,7 @@ from backend.base.errors import FlightchainError, InvalidSetting, WriteFailed, W
 from backend.base.settings import Settings
 from backend.cli import month_import
 from backend.cli.import_command import file_sources, import_command
+from backend.index.index_file import index_path
 from backend.ledger.bts_months import MAGIC, Month, MonthRange, months_in
 from backend.sealing.importer import import_all
 from tests import bts_server as server
@@ -73,6 +75,7 @@ def test_the_default_import_takes_all_months_that_are_published_and_is_not_asked
     bts.publish(MARCH)
     bts.asked.clear()
     (tmp_path / "default-import-unfinished").write_text("bts:2007-10..latest")  # other months
+    shutil.rmtree(index_path(tmp_path).parent)  # as if it were of an earlier release
     done = call(tmp_path, "import", "--if-empty", **more)
     assert "2 months from 2008-01 to 2008-02 are in the ledger already\n" in done.stderr
     assert (done.returncode, names_asked(bts)) == (0, ["2008_3"])

@@ -44,6 +44,7 @@ def packed(path: Path, text: str) -> Path:
         with zipfile.ZipFile(path, "w") as archive:
             archive.writestr("readme.html", "BTS")
             archive.writestr("ontime.csv", text)
+            archive.writestr("__MACOSX/._ontime.csv", "as a Mac adds it")
     else:
         path.write_text(text, encoding="utf-8")
     return path

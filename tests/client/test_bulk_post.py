@@ -10,6 +10,7 @@ import sys
 import time
 from itertools import islice
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -45,7 +46,7 @@ def test_it_posts_and_measures_in_every_mode(service: Service, mode: str, batch:
     assert ranks == sorted(ranks)
     assert 0 < ranks[-1] <= report["elapsed_s"]
     assert "3 threads" in errors
-    assert len(mined(service)) == 60
+    assert len(set(mined(service))) == 60
 
 
 def test_it_writes_every_request_as_a_row(service: Service, tmp_path: Path) -> None:
@@ -95,14 +96,16 @@ MONTHLY = {
 
 @pytest.mark.parametrize(
     ("name", "batch"),
-    [("monthly.csv", 4), ("us.csv", 0), ("f.ndjson", 4), ("f.zip", 0)],
+    [("monthly.csv", 4), ("us.csv", 0), ("f.ndjson", 4), ("export.ndjson", 0), ("f.zip", 0)],
 )
 def test_it_posts_files_once(service: Service, tmp_path: Path, name: str, batch: int) -> None:
-    text = NDJSON if name == "f.ndjson" else csv_of(flights(25))
+    text = NDJSON if name.endswith("ndjson") else csv_of(flights(25))
     if name == "monthly.csv":
         head, _, rest = text.partition("\n")
         titles = [MONTHLY.get(title, title) for title in head.split(",")]
         text = ",".join(titles) + "\n" + rest
+    elif name == "export.ndjson":
+        text += '{"complete":true,"count":25}\n'
     elif name == "us.csv":
         text = text.replace("2008-01-03", "1/3/2008 12:00:00 AM")
     path = packed(tmp_path / name, text)
@@ -172,12 +175,26 @@ def test_waiting_for_503_is_part_of_the_latency(service: Service) -> None:
     assert (status, report["flights"], report["requests"]) == (0, 4, 4)
     assert (report["waited_for_503"], report["waited_for_503_share"]) == (1, 0.25)
     assert report["repeats"] == {"503": 1, "unreachable": 1}
-    assert report["latency_s"]["max"] > 1 > report["latency_s"]["p50"]
+    assert (longest_s := report["latency_s"]["max"]) > 1 > report["latency_s"]["p50"]
+    assert f"  max {1000 * longest_s:.1f}\n" in script.as_text(report)
     assert len(mined(service)) == 4
     with spoiling(service, "", "1", "cut") as proxy:
         status, report, _ = bulk_post(service, *arguments, "--url", proxy.url, "--no-keys")
     assert (status, report["flights"]) == (1, 2)
     assert report["errors"] == {"503": 1, "unreachable": 1}
+
+
+def test_it_fails_and_ends_when_the_service_has_gone_or_the_file_is_cut(tmp_path: Path) -> None:
+    options = script.parsed(["--url", f"http://127.0.0.1:{free_port()}", "--generate", "1"])
+    path = packed(tmp_path / "f.ndjson.gz", NDJSON)
+    path.write_bytes(path.read_bytes()[:-9])
+    for pieces, error in (
+        (script.made_up(options, 0), "unreachable"),
+        (script.batches_in(path, 99), "file"),
+    ):
+        poster = script.Poster(options, pieces, Event())
+        poster.run()
+        assert [row.error for row in poster.rows] == [error]
 
 
 def test_it_can_be_interrupted_while_the_file_is_checked(

@@ -21,6 +21,8 @@ from backend.cluster.membership import (
     node_key_in,
 )
 from backend.trust.log import KEY_NAME
+from backend.trust.log.rotation import rotate
+from backend.trust.log.successions import SUCCESSIONS_NAME
 from tests.api.processes import ROOT
 from tests.api.worlds import GOOD, client_of, seal, settings_for
 from tests.flights import flights, transactions_in
@@ -147,19 +149,22 @@ def test_a_cluster_goes_on_with_the_ledger_of_a_single_node_and_what_is_pending_
     seal(settings, [flights(30)])
     with client_of(settings) as client:
         assert client.post("/transactions?mode=sync", json=GOOD).status_code == 202
-    key = (single / KEY_NAME).read_bytes()
+    key = str(rotate(single).without_predecessors()).encode()
+    signed = (single / SUCCESSIONS_NAME).read_bytes()  # the key, by the one before
     done = configure(folder, "a", "b", "--chain", single)
     assert done.exit_code == 0, done.output
     assert KEY_NAME not in done.stderr + capfd.readouterr().err  # it is taken along
     assert transactions_in(folder / "node1" / CHAIN) == 31
     assert {path.name for path in folder.iterdir()} == {BASE, "node0", "node1", "hosts.json"}
     for node in ("node0", "node1"):
-        assert (folder / node / ENGINE / "config" / KEY_NAME).read_bytes() == key
+        config = folder / node / ENGINE / "config"
+        assert (config / KEY_NAME).read_bytes() == key
+        assert (config / SUCCESSIONS_NAME).read_bytes() == signed
     begun = json.loads((folder / "node0" / ENGINE / "config" / "genesis.json").read_bytes())
     assert begun["app_state"]["transactions"] == 31
 
 
-def test_a_cluster_does_not_begin_with_a_ledger_that_a_service_still_runs_on(
+def test_a_cluster_does_not_begin_without_the_ledger_that_is_wanted_or_in_the_folder_of_one(
     tmp_path: Path,
 ) -> None:
     single, folder = tmp_path / "single", tmp_path / "pis"
@@ -169,6 +174,12 @@ def test_a_cluster_does_not_begin_with_a_ledger_that_a_service_still_runs_on(
     assert done.exit_code == 1
     assert f"a service runs on the ledger in {single}; stop it first" in done.stderr
     assert not folder.exists()
+    done = configure(single, "a", "b")
+    assert (done.exit_code, f"belongs to the ledger in {single}" in done.stderr) == (1, True)
+    done = configure(folder, "a", "b", FLIGHTCHAIN_DATA="/no/such/file")
+    assert done.exit_code == 1
+    assert "was not made, because `import --if-empty` failed" in done.stderr
+    assert not (folder / "node0").exists()
 
 
 @pytest.mark.parametrize(

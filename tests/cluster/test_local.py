@@ -1,5 +1,6 @@
 """`cluster status` has a line for every node, whatever that answers."""
 
+import os
 import shutil
 import socket
 import subprocess
@@ -13,7 +14,8 @@ from click.testing import CliRunner
 
 from backend.base.errors import FlightchainError
 from backend.cli.commands import main
-from backend.cluster.configuration import BASE, ENGINE, Host
+from backend.cluster.configuration import BASE, CHAIN, ENGINE, Host
+from backend.cluster.engine_files import STATE_NAME
 from backend.cluster.local import (
     HOSTS,
     LOG_NAME,
@@ -27,6 +29,8 @@ from backend.cluster.local import (
 )
 from backend.cluster.log_key import common_key_path
 from backend.storage.genesis import genesis_in
+from backend.storage.layout import BLOCKS_FOLDER, MARK_NAME
+from backend.storage.receipt_store import FILE_NAME as RECEIPTS_NAME
 from backend.trust.log.checkpoints import Checkpoint, origin_of
 from backend.trust.log.secret_keys import LOG, SecretKey, new_key
 from tests.cluster.engine import make_base
@@ -156,9 +160,10 @@ def test_a_cluster_keeps_its_ports_and_its_chain_and_says_so(tmp_path: Path) -> 
 def test_a_node_that_does_not_run_is_said_to_have_ended_with_the_end_of_its_log(
     tmp_path: Path,
 ) -> None:
-    line = status_of(tmp_path, f"http://127.0.0.1:{free_ports(1)[0]}", "begins\nends: no disk\n")
+    log = "begins\nends: no disk\nthe miner ended with status 1; starting it again in 0.5 s\n"
+    line = status_of(tmp_path, f"http://127.0.0.1:{free_ports(1)[0]}", log)
     assert "does not run here: " in line
-    assert "the last line of its log: ends: no disk" in line
+    assert line.endswith("the last line of its log: ends: no disk")
 
 
 def test_a_node_that_has_ended_is_not_waited_for(tmp_path: Path) -> None:
@@ -176,6 +181,8 @@ def test_a_node_that_ended_before_its_start_was_noted_does_not_run(tmp_path: Pat
         process.wait()
     (tmp_path / host.name / PID_NAME).write_text(f"{process.pid} {_started(process.pid)}\n")
     assert cluster.pid(host) is None
+    (tmp_path / host.name / PID_NAME).write_text(f"{os.getpid()} 1\n")  # of another process now
+    assert cluster.pid(host) is None
 
 
 @pytest.mark.parametrize("command", ["status", "down"])
@@ -185,6 +192,25 @@ def test_a_folder_without_a_cluster_is_said_to_have_none(tmp_path: Path, command
     assert (
         done.stderr == f"error: {tmp_path} has no cluster; make one first, or name its --folder\n"
     )
+
+
+def test_a_rebuilt_node_keeps_what_it_has_accepted_and_its_newest_vote(tmp_path: Path) -> None:
+    make_base(tmp_path)
+    cluster = LocalCluster(tmp_path)
+    cluster.make(hosts_on_loopback(1, 0, 0), 4.0, empty=False)
+    (host,) = cluster.hosts
+    chain, data = tmp_path / host.name / CHAIN, tmp_path / host.name / ENGINE / "data"
+    for path in (chain / RECEIPTS_NAME, chain / MARK_NAME, data / "wal"):
+        path.touch()
+    pid = tmp_path / host.name / PID_NAME
+    pid.write_text(f"{os.getpid()} {_started(os.getpid())}")
+    with pytest.raises(FlightchainError, match="node0 runs; kill it first"):
+        cluster.rebuild(host)
+    pid.unlink()
+    aside = cluster.rebuild(host, engine=True)
+    assert {path.name for path in aside.iterdir()} == {BLOCKS_FOLDER, RECEIPTS_NAME, "wal"}
+    assert {path.name for path in chain.iterdir()} == {BLOCKS_FOLDER, MARK_NAME}
+    assert [path.name for path in data.iterdir()] == [STATE_NAME]  # or it might vote twice
 
 
 def test_a_node_is_killed_with_all_processes_below_its_own() -> None:

@@ -8,6 +8,7 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 from msgspec import structs
@@ -20,8 +21,9 @@ from backend.cli.sent_file import sent_file
 from backend.cluster.configuration import BASE, ENGINE
 from backend.cluster.engine_watch import CATCHES_UP, READS_ONLY
 from backend.cluster.node_status import FILE, FILE_NAME, ClusterStatus
+from backend.cluster.view import tag_of
 from backend.ledger.bts_months import Month
-from backend.ledger.file_imports import FileImports
+from backend.ledger.file_imports import FileImport, FileImports
 from backend.ledger.ledger import Ledger
 from backend.mempool.store import require_blocks
 from backend.sealing.miner_status import LOCK_NAME
@@ -31,12 +33,13 @@ from backend.storage.receipt_store import FILE_NAME as RECEIPTS_NAME
 from backend.storage.tokens import Tokens
 from backend.verify.audit import verify
 from backend.verify.backup import back_up
+from frontend.adding.uploads import UploadedFile
 from tests.api.processes import until
 from tests.api.worlds import client_of, problem
 from tests.bts_server import Bts
 from tests.cases import each_of
 from tests.cluster.engine import Engine, make, quiet
-from tests.flights import flight
+from tests.flights import csv_of, flight, flights
 from tests.submitting import sealing
 from tests.test_cli import call
 
@@ -163,6 +166,38 @@ def test_a_file_sent_to_a_node_that_only_reads_is_stopped_at_once(tmp_path: Path
         CliRunner().invoke(sent_file, [sent.IMPORT_ID, "--add"], obj=settings)
         stopped = imports.of(sent.IMPORT_ID)
         assert (stopped.state, stopped.message) == ("stopped", READS_ONLY)
+
+
+def test_of_a_file_sent_to_a_node_the_cluster_gets_what_its_ledger_lacks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the node is full, it says how much it has taken."""
+    monkeypatch.setattr("backend.cli.sent_file.PATIENCE_S", 0)
+    status = ClusterStatus("node0", 3, [], 20, 20, False, 0, "", time.monotonic())
+    with Engine(tmp_path, 2) as engine:
+        first, second = engine.nodes
+        engine.decide([second.sent(0, 2, serial=0)])
+        settings = replace(first.settings, clock_wait_s=0, min_free_bytes=0)
+        FILE.write_unsynced(settings.folder, status)
+        imports, body = FileImports(settings), csv_of(flights(5000)).encode()
+        import_id = imports.append(imports.begin("f.csv", len(body)).IMPORT_ID, 0, body).IMPORT_ID
+
+        def added(room: int) -> FileImport:
+            chosen = replace(settings, mempool_transactions=room)
+            for step in ([], ["--add"]):
+                CliRunner().invoke(sent_file, [import_id, *step], obj=chosen)
+            return imports.of(import_id)
+
+        with FileLock(settings.folder / LOCK_NAME):
+            stopped, rest = added(3000), added(9000).added
+    assert rest is not None
+    before = 4998 - rest.flights
+    assert 0 < before < 3000
+    assert f"; {before:,} flights were added before that; check it again" in stopped.message
+    assert (rest.already_there, rest.first_transaction) == (2 + before, None)
+    names = [f"node0-{before}-{tag_of(flight(2 + before))}", f"node0-4997-{tag_of(flight(4999))}"]
+    receipts = tuple(f"/receipts/{name}" for name in names)
+    assert UploadedFile({"added": msgspec.to_builtins(rest)}).receipts == receipts
 
 
 def test_a_status_that_does_not_say_whether_its_node_only_reads_is_read(tmp_path: Path) -> None:

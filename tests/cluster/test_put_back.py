@@ -75,11 +75,15 @@ def test_a_node_that_has_accepted_more_than_it_remembers_refuses_until_somebody_
     assert "put back to an older copy" in refusal
     assert "its own files hold its flights below number 1, but blocks hold later ones" in refusal
     assert f"remove {world.folder / NOTE_NAME}" in refusal
-    assert world.reported == [refusal]
+    world.engine.decide([world.node.sent(3, 1)])
+    assert world.reported == [refusal] == [put_back.refusal(world.folder)]  # as at first
     (world.folder / NOTE_NAME).unlink()
+    (world.folder / NOTE_NAME).mkdir()  # so that it cannot be read
+    assert "the note cannot be read" in put_back.refusal(world.folder)
+    (world.folder / NOTE_NAME).rmdir()
     assert put_back.refusal(world.folder) == ""
     accept_in(world.mempool, flights(1, 50), T0)
-    assert world.mempool.pending_ids() == range(3, 4)
+    assert world.mempool.pending_ids() == range(4, 5)
 
 
 def test_flights_whose_numbers_were_given_before_are_accepted_again_once(world: World) -> None:

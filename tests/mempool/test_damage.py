@@ -9,6 +9,7 @@ import pytest
 
 from backend.base import files
 from backend.base.errors import DamagedMempool, TryLater, WriteFailed
+from backend.base.files import FileLock
 from backend.chain.placeholder import VOID
 from backend.mempool import FOLDER, check_mempool, database
 from backend.mempool.database import FILE_NAME, NEW_NAME
@@ -483,6 +484,17 @@ def test_a_mark_that_is_raised_while_the_chain_is_away_still_names_its_ledger(ho
         assert ours.read() == Mark(2, genesis=GENESIS)
         with pytest.raises(DamagedMempool, match="belongs to another ledger"):
             other.read()
+
+
+def test_a_mark_is_not_written_while_another_process_writes_it(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(files, "LOCK_PATIENCE_S", 0.0)
+    with closing(Watermark(house.folder, lambda: "")) as ours:
+        ours.note(Mark(1))
+        with FileLock(house.folder / MARK_NAME), pytest.raises(WriteFailed, match="is locked by"):
+            ours.note(Mark(2))
+        assert ours.read() == Mark(1)
 
 
 @pytest.mark.parametrize("content", [b"[[", b'[["\xb0"]]', b"[[1.5]]", b"[[],[]]"])

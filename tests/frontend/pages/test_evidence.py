@@ -16,6 +16,8 @@ import pytest
 from flask.testing import FlaskClient
 
 from frontend.backend_client import PIECE_BYTES
+from frontend.errors import Refused
+from frontend.evidence import Citation
 from tests.api.processes import Service
 from tests.api.worlds import World
 from tests.cases import each_of
@@ -199,6 +201,18 @@ def test_a_citation_says_what_differs(pages: FlaskClient, world: World, question
     gone = text(pages, changed(address, as_of="900"))
     assert "counted up to block 900, which this ledger does not have" in gone
     assert f"it ends at block {world.tip}, and so does this answer." in gone
+
+
+def test_a_refusal_for_another_reason_does_not_say_that_the_block_is_missing() -> None:
+    given = {"as_of": "7", "tip_hash": "f" * 64, "digest": "0" * 16}
+
+    def ask(values: dict[str, str]) -> str:
+        if "as_of" in values:
+            raise Refused({"detail": "try again later"}, 503)
+        return "an answer up to another block"
+
+    with pytest.raises(Refused, match="try again later"):
+        Citation(given).or_newest(ask)(given)
 
 
 @each_of(

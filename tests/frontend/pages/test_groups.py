@@ -9,14 +9,18 @@ from typing import Any
 import pytest
 from flask.testing import FlaskClient
 
+from frontend import coverage
 from frontend.backend_client import Backend
+from frontend.coverage import Airport, Coverage, CoverageKeeper
 from frontend.questions import group_queries, group_rows
 from frontend.questions.figures import FEW_ARRIVALS
 from frontend.questions.group_rows import SORTS, Row, months_of_year
 from frontend.questions.punctuality_report import figures_of
 from tests.api.worlds import Json, World
 from tests.cases import each_of
+from tests.frontend.fake_backend import answering
 from tests.frontend.pages.reading import table, week_of
+from tests.frontend.years import DAYS, Year
 
 
 @pytest.fixture
@@ -85,6 +89,24 @@ def test_all_figures_are_up_to_the_same_block_though_the_ledger_grows(
     monkeypatch.setattr(Backend, "get", get)
     answer = pages.get(f"{address}{days}").get_json()
     assert {**answer, "query": ""} == {**expected, "query": ""}
+
+
+def test_what_is_covered_up_to_a_block_is_kept_no_longer_than_what_is_covered_now(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    year = Year(DAYS[:2])
+    with answering(year) as url:
+        keeper = CoverageKeeper(Backend(url))
+        assert keeper.at("1").first_date == DAYS[0]
+        year.days = DAYS[2:4]
+        assert keeper.at("1").first_date == DAYS[0]
+        monkeypatch.setattr(coverage, "ASK_AGAIN_S", 0.0)
+        assert keeper.at("1").first_date == DAYS[2]
+
+
+def test_a_code_that_moved_names_the_place_with_most_flights() -> None:
+    places = (Airport("AUS", "Austin, TX", "Texas", 9), Airport("AUS", "Elsewhere", "Texas", 1))
+    assert Coverage(10, None, None, (), places).airport("AUS") == places[0]
 
 
 def test_many_flights_are_only_summed_up_by_hour_and_by_weekday(

@@ -15,6 +15,7 @@ from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping
 from backend.ledger.file_imports import FileImports
 from backend.sources.kinds import BTS_TABLE, KINDS, MAY_BE_EMPTY, UnknownKindError, reading_of
+from frontend.adding.uploads import UploadedFile
 from frontend.field_labels import TEXTS
 from tests.api.processes import ROOT
 from tests.api.worlds import generated, settings_for
@@ -43,6 +44,12 @@ def new_csv() -> bytes:
 
 def new_ndjson() -> bytes:
     return b"".join(json.dumps(as_mapping(flight)).encode() + b"\n" for flight in new_flights())
+
+
+def test_rows_that_the_ledger_knows_or_contradicts_are_not_bad() -> None:
+    report = {"accepted": 1, "already_there": 2, "conflicts": 3, "rejected": 4}
+    file = UploadedFile({"report": report})
+    assert (file.good, file.rows, file.share_bad) == (6, 10, 0.4)
 
 
 @pytest.fixture(scope="module")
