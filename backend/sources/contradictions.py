@@ -243,27 +243,22 @@ def _flying(rows: _Rows) -> str:
 
 
 def _schedules(rows: _Rows) -> str:
-    """Return how departures, without scheduled ones, are not what their title says.
+    """Return how departures, without scheduled ones, have the delays of the arrivals beside them.
 
     Most flights are scheduled at full five minutes. If a departure less its delay is not, but the
-    departure itself is, or this less the delay at arrival, then these are what they are called.
+    departure less the delay at arrival is, then two titles are swapped.
     """
     columns = ("DEP_TIME", "DEP_DELAY", "ARR_DELAY")
     is_needed = rows.has(*columns) and not rows.reading.others.get("CRS_DEP_TIME")
-    known, planned, swapped = 0, list[Cells](), list[Cells]()
+    known, swapped = 0, list[Cells]()
     for cells in rows.count(*columns, most=_LOOKED_AT) if is_needed else ():
         with suppress(ValueError):
             time, delay, late = _minutes(cells[0]), _whole(cells[1]), _whole(cells[2])
             known += 1
-            is_odd = (time - delay) % 5 > 0
-            planned += [cells] * (is_odd and time % 5 == 0)
-            swapped += [cells] * (is_odd and (time - late) % 5 == 0)
-    for odd, what in (
-        (planned, "scheduled or rounded times"),
-        (swapped, "delays of the other end"),
-    ):
-        if known >= _LEAST and 2 * len(odd) > known:
-            return f"{rows.words(columns, min(odd))}, which may be {what}; {_REMEDY}"
+            swapped += [cells] * ((time - delay) % 5 > 0 and (time - late) % 5 == 0)
+    if known >= _LEAST and 2 * len(swapped) > known:
+        words = rows.words(columns, min(swapped))
+        return f"{words}, which may be delays of the other end; {_REMEDY}"
     return ""
 
 
