@@ -318,15 +318,13 @@ def reindex(settings: Settings) -> None:
     The service uses the old index meanwhile.
     """
     from backend.sealing.sealer import Sealer
-    from backend.storage.layout import require_ledger
     from backend.verify.folder_check import require_chain
 
     require_chain(settings.folder, recovers=True)
-    require_ledger(settings.folder)
     with (
-        explained_damage(settings.folder),
         closing(Sealer(settings, say)) as sealer,
         sealer.writing(wait=True, follow=False),
+        explained_damage(settings.folder),
         counting("making the index", "block") as progress,
     ):
         sealer.index.rebuild(progress)
