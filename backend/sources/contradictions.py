@@ -7,7 +7,7 @@ give some of them to other cities than BTS does.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -214,11 +214,9 @@ def _delays(rows: _Rows) -> str:
         scheduled = rows.reading.others.get(f"CRS_{end}_TIME", ())
         columns: list[str | int] = [f"{end}_TIME", f"{end}_DELAY", *scheduled]
         known, odd = 0, Counter[Cells]()
-        for cells, count in rows.count(*columns, most=_LOOKED_AT).items() if scheduled else ():
-            with suppress(ValueError):
-                time, delay, planned = _minutes(cells[0]), _whole(cells[1]), _minutes(cells[2])
-                known += count
-                odd[cells] += count * ((time - planned - delay) % (24 * 60) > 0)
+        for cells, count, (time, delay, planned) in _moments(rows, *columns) if scheduled else ():
+            known += count
+            odd[cells] += count * ((_minutes(time) - _minutes(planned) - delay) % (24 * 60) > 0)
         if known >= _LEAST and 4 * odd.total() > known:  # delays cut off at 0 are half of them
             return f"{rows.words(columns, min(+odd))}, which disagree {_IN_MANY}"
     return ""
@@ -228,12 +226,11 @@ def _flying(rows: _Rows) -> str:
     """Return how flights arrive before they leave, or stay in the air for too long."""
     columns = ("DEP_TIME", "ARR_TIME", "AIR_TIME")
     known, early, long = 0, list[Cells](), list[Cells]()
-    for cells in rows.count(*columns, most=_LOOKED_AT) if rows.has(*columns) else ():
-        with suppress(ValueError):
-            left, arrived, flown = _minutes(cells[0]), _minutes(cells[1]), _whole(cells[2])
-            known += 1
-            early += [cells] * (12 * 60 < (arrived - left) % (24 * 60) < 23 * 60 and flown < 400)
-            long += [cells] * (flown > _LONGEST)
+    for cells, _, (left, arrived, flown) in _moments(rows, *columns):
+        known += 1
+        between = (_minutes(arrived) - _minutes(left)) % (24 * 60)
+        early += [cells] * (12 * 60 < between < 23 * 60 and flown < 400)
+        long += [cells] * (flown > _LONGEST)
     if known >= _LEAST and 10 * len(long) > known:
         words = rows.words(columns, min(long))
         return f"{words}, which may be a distance or a clock; write minutes in the air"
@@ -248,25 +245,32 @@ def _schedules(rows: _Rows) -> str:
     Most flights are scheduled at full five minutes. If a departure less its delay is not, but the
     departure less the delay at arrival is, then two titles are swapped.
     """
+    if rows.reading.others.get("CRS_DEP_TIME"):
+        return ""
     columns = ("DEP_TIME", "DEP_DELAY", "ARR_DELAY")
-    is_needed = rows.has(*columns) and not rows.reading.others.get("CRS_DEP_TIME")
     known, swapped = 0, list[Cells]()
-    for cells in rows.count(*columns, most=_LOOKED_AT) if is_needed else ():
-        with suppress(ValueError):
-            time, delay, late = _minutes(cells[0]), _whole(cells[1]), _whole(cells[2])
-            known += 1
-            swapped += [cells] * ((time - delay) % 5 > 0 and (time - late) % 5 == 0)
+    for cells, _, (time, delay, late) in _moments(rows, *columns):
+        known += 1
+        left = _minutes(time)
+        swapped += [cells] * ((left - delay) % 5 > 0 and (left - late) % 5 == 0)
     if known >= _LEAST and 2 * len(swapped) > known:
         words = rows.words(columns, min(swapped))
         return f"{words}, which may be delays of the other end; {_REMEDY}"
     return ""
 
 
-def _minutes(cell: str) -> int:
-    """Return the minutes from midnight to a time. Raises ValueError if it is none."""
-    hours, minutes = divmod(_whole(cell), 100)
-    return hours * 60 + minutes
+def _moments(rows: _Rows, *columns: str | int) -> Iterator[tuple[Cells, int, list[int]]]:
+    """Yield the different rows of some columns that are all numbers, how many each is, and these.
+
+    Nothing if one of the columns is missing.
+    """
+    if rows.has(*(column for column in columns if isinstance(column, str))):
+        for cells, count in rows.count(*columns, most=_LOOKED_AT).items():
+            with suppress(ValueError):
+                numbers = [int(str(clock(cell))) for cell in cells]
+                yield cells, count, numbers
 
 
-def _whole(cell: str) -> int:
-    return int(str(clock(cell)))
+def _minutes(hhmm: int) -> int:
+    """Return the minutes from midnight to a time."""
+    return hhmm // 100 * 60 + hhmm % 100
