@@ -102,7 +102,8 @@ class TimesOfFile:
         return any(
             any(re.fullmatch(row["all"], text) for text in texts)
             and not any(re.fullmatch(row["unless"], text) for text in texts)
-            for row in TIMES[-2:]
+            for row in TIMES
+            if row.get("may_lack_pm")
         )
 
 
