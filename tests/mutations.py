@@ -42,7 +42,7 @@ backend/base/processes/interruption.py  test_cli.py  is signal.default_int_handl
 backend/base/progress.py  test_progress.py  at_once or now_s - self => at_once and now_s - self
 backend/chain/fields.py  chain/test_fields.py  negative if early", -14, True => negative if early", -14, False
 backend/chain/merkle.py  chain/test_merkle.py  if not 0 < old_size <= size => if 0 < old_size <= size
-backend/cli/import_command.py  test_cli.py  is_to_finish = begun == settings.data or => is_to_finish = False or
+backend/cli/import_command.py  test_cli.py  return begun == data or => return False or
 backend/cluster/membership.py  cluster/test_configure.py  if peer_id in self._members or => if
 backend/cluster/membership.py  cluster/test_configure.py  errors="replace").split() => errors="replace").splitlines()
 backend/cluster/membership.py  cluster/test_configure.py  self._strangers.add(peer_id) => pass

@@ -153,11 +153,8 @@ def import_command(
     _require_effect(context)
     paths = [file for file in files if isinstance(file, Path)]
     months = _months_among(files, keep_zips)
-    if bad_rows and (len(files) != 1 or (months and months.first != months.last)):
-        raise click.UsageError(
-            "--bad-rows needs FILES to be a single file or month; without it, each gets a file in "
-            "the working folder"
-        )
+    if bad_rows:
+        _require_one_for_bad_rows(paths, months)
     if months and dates:
         raise click.UsageError("--dates needs FILES")
     require_ledger(settings.folder)
@@ -195,6 +192,15 @@ def _months_among(
     return months[0] if months else None
 
 
+def _require_one_for_bad_rows(paths: list[Path], months: MonthRange | None) -> None:
+    """Raise UsageError unless there is a single file or month, whose bad rows one file can hold."""
+    if len(paths) != 1 and not (months and months.first == months.last):
+        raise click.UsageError(
+            "--bad-rows needs FILES to be a single file or month; without it, each gets a file in "
+            "the working folder"
+        )
+
+
 def _require_effect(context: click.Context) -> None:
     """Raise UsageError for an option that would be ignored."""
     for option, needed in NEEDS.items():
@@ -211,29 +217,14 @@ def _shown(parameter: str) -> str:
 def _import_default(settings: Settings) -> None:
     """Import what FLIGHTCHAIN_DATA names into an empty chain, or continue such an import."""
     from backend.base.files import make_folder, remove, write_new
-    from backend.storage.block_store import BlockStore
 
     make_folder(settings.folder)
     unfinished = settings.folder / "default-import-unfinished"  # names what is being imported
-    with closing(BlockStore(settings.folder)) as store:
-        tip = store.tip()
-    is_empty = tip is None or tip[1].next_transaction == 0
-    of_months = settings.data.startswith(PREFIX)
-    begun = os.fsdecode(unfinished.read_bytes()) if unfinished.exists() else ""
-    # Months that are there already are skipped, so that other months may go on where some came.
-    is_to_finish = begun == settings.data or (of_months and begun.startswith(PREFIX))
-    if settings.data == "none" or not (is_empty or is_to_finish):
+    is_empty = _is_empty(settings.folder)
+    if settings.data == "none" or not (is_empty or _has_begun(settings.data, unfinished)):
         return
-    from backend.sources.dates import DoubtfulDaysError, choice
-
     by_hand = f"{COMMAND} import {quote(settings.data)}"
-    try:
-        wanted = months_in(settings.data) if of_months else named_source(settings.data)
-    except InvalidInput as error:
-        if isinstance(error, DoubtfulDaysError):
-            error = error.answered_by(choice(how=f"run `{by_hand}` with"))
-        reason = str(error) if error.field == "file" else error.reason
-        raise InvalidSetting(variable("data"), settings.data, reason) from error
+    wanted = _default_data(settings, by_hand)
     write_new(unfinished, os.fsencode(settings.data))
     if isinstance(wanted, MonthRange):
         try:
@@ -249,6 +240,38 @@ def _import_default(settings: Settings) -> None:
                 remove(unfinished)
             raise
     remove(unfinished)
+
+
+def _is_empty(folder: Path) -> bool:
+    """Return whether a ledger has no flights."""
+    from backend.storage.block_store import BlockStore
+
+    with closing(BlockStore(folder)) as store:
+        tip = store.tip()
+    return tip is None or tip[1].next_transaction == 0
+
+
+def _has_begun(data: str, unfinished: Path) -> bool:
+    """Return whether the import of `data` is to be continued, by the file that names what began.
+
+    Months that are there already are skipped, so that other months may go on where some came.
+    """
+    begun = os.fsdecode(unfinished.read_bytes()) if unfinished.exists() else ""
+    return begun == data or (data.startswith(PREFIX) and begun.startswith(PREFIX))
+
+
+def _default_data(settings: Settings, by_hand: str) -> "Source | MonthRange":
+    """Return what FLIGHTCHAIN_DATA names, or raise InvalidSetting. by_hand: a command for it."""
+    from backend.sources.dates import DoubtfulDaysError, choice
+
+    data = settings.data
+    try:
+        return months_in(data) if data.startswith(PREFIX) else named_source(data)
+    except InvalidInput as error:
+        if isinstance(error, DoubtfulDaysError):
+            error = error.answered_by(choice(how=f"run `{by_hand}` with"))
+        reason = str(error) if error.field == "file" else error.reason
+        raise InvalidSetting(variable("data"), data, reason) from error
 
 
 def _import_months(

@@ -170,16 +170,10 @@ def _names(file: PackedFile, objects: Sequence[Mapping[str, object]], *, is_alon
     strict = _Names(FIELD_NAMES, own, None, NO_FIELD)
     if not (members or is_alone) or (file.is_strict and len(unknown) < FOREIGN and not is_other):
         return strict
-    pairs = chain.from_iterable(value.items() for value in objects)
-    known = [(isinstance(value, list | dict), has_meaning(name)) for name, value in pairs]
-    if (is_alone or any(is_list for is_list, _ in known)) and (False, True) not in known:
+    if _are_around_flights(objects, is_alone=is_alone):
         raise file.problem(f"{NO_LIST}{file.or_leave_out}")
     columns = columns_of(tuple(members), _NULLABLE)
-    empty = {
-        columns[mark]: {columns[field] for field in fields if field in columns}
-        for mark, fields in _EMPTY.items()
-        if mark in columns
-    }
+    empty = _may_be_absent(columns)
     names = _Names((), set(members), set(filter(has_meaning, members)), NOT_BEFORE, empty)
     if file.is_strict and lacking <= set(_NULLABLE) and names.are_lacking(objects, lacking):
         return strict
@@ -189,6 +183,22 @@ def _names(file: PackedFile, objects: Sequence[Mapping[str, object]], *, is_alon
     if names.are_lacking(objects, times):
         absent = [title for title in absent if title not in times]
     return names._replace(titles=(*members, *absent), known={*names.known, *absent})
+
+
+def _are_around_flights(objects: Iterable[Mapping[str, object]], *, is_alone: bool) -> bool:
+    """Return whether objects are no flights, but may have some in their lists. As in `_names`."""
+    pairs = chain.from_iterable(value.items() for value in objects)
+    known = [(isinstance(value, list | dict), has_meaning(name)) for name, value in pairs]
+    return (is_alone or any(is_list for is_list, _ in known)) and (False, True) not in known
+
+
+def _may_be_absent(columns: Mapping[str, str]) -> dict[str, Set[str]]:
+    """Return which members may be absent, for each that says why. columns: of some meanings."""
+    return {
+        columns[mark]: {columns[field] for field in fields if field in columns}
+        for mark, fields in _EMPTY.items()
+        if mark in columns
+    }
 
 
 def _batch(

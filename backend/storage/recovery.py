@@ -116,15 +116,8 @@ def recover(folder: Path, pending: Pending) -> Recovered:
 
 def _recover(folder: Path, pending: Pending) -> Recovered:
     blocks = folder / layout.BLOCKS_FOLDER
-    table = blocks / layout.TABLE_NAME
-    data = _read_from(table, 0) if table.exists() else None
-    named = _table_entries(data or b"")
+    data, named, history = _read_table(blocks)
     messages: list[str] = []
-    if named and _is_of_another_ledger(blocks, named):
-        named, data = None, b""
-    history = _history_below_tip(named or [])
-    if named and _is_wrong_about_the_tip(blocks, named, history):
-        named, history = None, Frontier()
     if named is None and _block_files(blocks):
         messages.append("the table of heights was missing or damaged, and was rebuilt")
     places = list(named or [])
@@ -139,10 +132,26 @@ def _recover(folder: Path, pending: Pending) -> Recovered:
     else:
         _require_all_named(places, data or b"")
     messages += _repair(blocks, places, known, rest)
-    _rewrite_table(table, places, named)
+    _rewrite_table(blocks / layout.TABLE_NAME, places, named)
     for place in places[history.size :]:
         history = history.extended(place.hash)
     return Recovered(places[-1] if places else None, history, messages, is_tip_left_out)
+
+
+def _read_table(blocks: Path) -> tuple[bytes | None, list[Place] | None, Frontier]:
+    """Return the bytes of the table, its entries, and the history of the blocks below its tip.
+
+    The entries are None, and the history is empty, if the table is damaged or contradicts blocks.
+    """
+    table = blocks / layout.TABLE_NAME
+    data = _read_from(table, 0) if table.exists() else None
+    named = _table_entries(data or b"")
+    if named and _is_of_another_ledger(blocks, named):
+        return b"", None, Frontier()
+    history = _history_below_tip(named or [])
+    if named and _is_wrong_about_the_tip(blocks, named, history):
+        return data, None, Frontier()
+    return data, named, history
 
 
 def _table_entries(data: bytes) -> list[Place] | None:

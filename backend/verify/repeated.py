@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -90,45 +91,66 @@ def verify_again(
     """
     if problems := unusable(folder, blocks_only=chain_only):  # to open a pipe never ends
         raise Damage(problems[0])
-    memory, blocks, old, tip_hash = MEMORY.read(folder), {}, {}, ""
+    memory = MEMORY.read(folder)
     with closing(BlockStore(folder)) as store:
-        height = store.height()
         if since is not None:
             memory = _of_same_chain(store, memory, since)
-        with suppress(Damage, NotFound):  # which `verify` names
-            hash_of = cache(_hash_of)
-            tip_hash = store.place(height).hash.hex()
-            blocks = {path.name: hash_of(path, end) for path, end in _ends(folder, store, height)}
-            if memory is not None and _tip_hash(store, memory) == memory.tip_hash:
-                ends = _ends(folder, store, memory.height)
-                old = {path.name: hash_of(path, end) for path, end in ends}
+        found = _bytes_of(folder, store, memory)
     index_hash = "" if chain_only else _index_hash(folder)
     note, before, first = "", None, 0
     if memory is not None and since is not None:
-        note = _difference(memory, old, height, None if chain_only else index_hash)
+        note = _difference(memory, found.known, found.height, None if chain_only else index_hash)
         if not note:
             before, first = memory, since + 1
-    with_index = not (chain_only or before)
+    with_index, with_accepted = not (chain_only or before), not chain_only
     verified = verify(
-        folder,
-        progress,
-        processes,
-        first=first,
-        with_index=with_index,
-        with_accepted=not chain_only,
+        folder, progress, processes, first=first, with_index=with_index, with_accepted=with_accepted
     )
     time = datetime.now(UTC).isoformat(timespec="seconds")
-    index = memory.index if memory and memory.blocks == old else None
+    index = memory.index if memory and memory.blocks == found.known else None
     if with_index:
-        is_whole = verified.is_index_whole and verified.height == height
+        is_whole = verified.is_index_whole and verified.height == found.height
         is_same = _index_hash(folder) == index_hash  # else it was written to meanwhile
-        index = IndexMemory(index_hash, height, time) if is_whole and is_same else None
-    forgotten = ""
-    try:
-        MEMORY.write_unsynced(folder, Memory(height, tip_hash, time, blocks, index))
-    except WriteFailed as error:  # as on a medium that can only be read
-        forgotten = str(error)
+        index = IndexMemory(index_hash, found.height, time) if is_whole and is_same else None
+    forgotten = _remember(folder, Memory(found.height, found.tip_hash, time, found.hashes, index))
     return Again(verified, before, note, forgotten)
+
+
+class _Bytes(NamedTuple):
+    """Blocks 0 to `height` by their bytes.
+
+    hashes: of the bytes up to that height. known: of those up to the height that was verified
+    before; {} if another block is there now. Both are empty if the table of heights is damaged.
+    """
+
+    height: int
+    tip_hash: str = ""
+    hashes: Hashes = {}  # noqa: RUF012  never written to
+    known: Hashes = {}  # noqa: RUF012
+
+
+def _bytes_of(folder: Path, store: BlockStore, memory: Memory | None) -> _Bytes:
+    """Return the blocks of a folder by their bytes, and those that `memory` knows."""
+    found = _Bytes(store.height())
+    hash_of = cache(_hash_of)
+    with suppress(Damage, NotFound):  # which `verify` names
+        tip_hash = store.place(found.height).hash.hex()
+        ends = _ends(folder, store, found.height)
+        hashes = {path.name: hash_of(path, end) for path, end in ends}
+        found = _Bytes(found.height, tip_hash, hashes)
+        if memory is not None and _tip_hash(store, memory) == memory.tip_hash:
+            ends = _ends(folder, store, memory.height)
+            found = found._replace(known={path.name: hash_of(path, end) for path, end in ends})
+    return found
+
+
+def _remember(folder: Path, memory: Memory) -> str:
+    """Write down what was verified. Returns why that cannot be; "" if it is done."""
+    try:
+        MEMORY.write_unsynced(folder, memory)
+    except WriteFailed as error:  # as on a medium that can only be read
+        return str(error)
+    return ""
 
 
 def _of_same_chain(store: BlockStore, memory: Memory | None, since: int) -> Memory:

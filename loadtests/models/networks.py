@@ -187,21 +187,10 @@ def _states(
     for index, numbers in enumerate(product(*(range(number + 1) for number in customers))):
         before = [states[index - strides[r]] if n else None for r, n in enumerate(numbers)]
         stays_s = [
-            tuple(
-                _residence_s(station, r, state.queues[at], state.idle[at])
-                if state is not None and at not in left_out
-                else 0.0
-                for r, state in enumerate(before)
-            )
+            _stay_s(station, at, before) if at in there else (0.0,) * len(customers)
             for at, station in enumerate(stations)
         ]
-        rounds_s = [
-            think_s + math.fsum(s[r] for s in stays_s) for r, think_s in enumerate(thinks_s)
-        ]
-        x = tuple(
-            0.0 if n == 0 else n / round_s if round_s else math.inf
-            for n, round_s in zip(numbers, rounds_s, strict=True)
-        )
+        x = _throughputs_per_s(numbers, thinks_s, stays_s)
         queues = [
             math.fsum(a * b for a, b in zip(x, stay_s, strict=True) if b) for stay_s in stays_s
         ]
@@ -214,6 +203,28 @@ def _states(
         state = State(numbers, x, tuple(stays_s), tuple(queues), tuple(idle))
         states.append(state)
         yield state
+
+
+def _throughputs_per_s(
+    numbers: Sequence[int], thinks_s: Sequence[float], stays_s: Sequence[Sequence[float]]
+) -> tuple[float, ...]:
+    """Return X of each class: its customers over the time of a round."""
+    rounds_s = [think_s + math.fsum(s[r] for s in stays_s) for r, think_s in enumerate(thinks_s)]
+    return tuple(
+        0.0 if n == 0 else n / round_s if round_s else math.inf
+        for n, round_s in zip(numbers, rounds_s, strict=True)
+    )
+
+
+def _stay_s(station: ServiceStation, at: int, before: Sequence[State | None]) -> tuple[float, ...]:
+    """Return R of each class at the station of number `at`; 0 of a class without customers.
+
+    before: for each class, the state with a customer of it less, which an arriving one meets.
+    """
+    return tuple(
+        0.0 if state is None else _residence_s(station, r, state.queues[at], state.idle[at])
+        for r, state in enumerate(before)
+    )
 
 
 def _residence_s(station: ServiceStation, r: int, queue: float, idle: Sequence[float]) -> float:
@@ -290,9 +301,7 @@ def solve(
     Raises ValueError if a class visits no station, if open classes bring more work than a station
     can do, if a result is beyond the numbers of a computer, or as `closed_states`.
     """
-    for at, group in enumerate(classes):
-        if not (group.think_time_s or any(station.demands_s[at] for station in stations)):
-            raise ValueError(f"class {group.name!r}: {NO_TIME}; give it a demand at a station")
+    _check_times(classes, stations)
     loads = [_open_load(classes, station) for station in stations]
     _check_loads(stations, loads)
     visitors = [_closed_visitors(classes, station) for station in stations]
@@ -310,24 +319,56 @@ def solve(
     thinks_s = [classes[at].think_time_s for at in closed]
     *_, last = closed_states(of_closed, thinks_s, [classes[at].customers for at in closed])
     means = []
-    for at, group in enumerate(classes):
-        x = group.rate_per_s if group.is_open else last.throughputs_per_s[closed.index(at)]
-        rows = []
-        for k, station in enumerate(stations):
-            if group.is_open:
-                per_demand = beside[k].open_customers(last.queues[k], last.idle[k])
-                stay_s = station.demands_s[at] * per_demand
-            else:
-                stay_s = last.residences_s[k][closed.index(at)]
-            used = x * station.demands_s[at] / max(station.rates or (1.0,))
-            rows.append(AtStation(station.name, stay_s, x * stay_s, used))
-        response_s = math.fsum(row.residence_time_s for row in rows)
+    visits = zip(classes, _throughputs_and_stays_s(classes, stations, beside, last), strict=True)
+    for at, (group, (x, stays_s)) in enumerate(visits):
+        rows = tuple(
+            AtStation(
+                station.name,
+                stay_s,
+                x * stay_s,
+                x * station.demands_s[at] / max(station.rates or (1.0,)),
+            )
+            for station, stay_s in zip(stations, stays_s, strict=True)
+        )
+        response_s = math.fsum(stays_s)
         if not (0 < x < math.inf and response_s < math.inf):
             raise ValueError(
                 f"class {group.name!r}: its times are too small or too large to compute"
             )
-        means.append(ClassMeans(group.name, x, response_s, x * response_s, tuple(rows)))
+        means.append(ClassMeans(group.name, x, response_s, x * response_s, rows))
     return tuple(means)
+
+
+def _check_times(classes: Sequence[CustomerClass], stations: Sequence[ServiceStation]) -> None:
+    """Raise ValueError, which names the class, if a round of a class takes no time."""
+    for at, group in enumerate(classes):
+        if not (group.think_time_s or any(station.demands_s[at] for station in stations)):
+            raise ValueError(f"class {group.name!r}: {NO_TIME}; give it a demand at a station")
+
+
+def _throughputs_and_stays_s(
+    classes: Sequence[CustomerClass],
+    stations: Sequence[ServiceStation],
+    beside: Sequence["_Beside"],
+    last: State,
+) -> Iterator[tuple[float, list[float]]]:
+    """Yield X and R at each station for each class. last: the state of all closed customers."""
+    closed = 0
+    for at, group in enumerate(classes):
+        if group.is_open:
+            yield (
+                group.rate_per_s,
+                [
+                    station.demands_s[at] * seen.open_customers(queue, idle)
+                    for station, seen, queue, idle in zip(
+                        stations, beside, last.queues, last.idle, strict=True
+                    )
+                ],
+            )
+        else:
+            stays_s = [of_classes[closed] for of_classes in last.residences_s]
+            yield last.throughputs_per_s[closed], stays_s
+            closed += 1
 
 
 def _open_load(classes: Sequence[CustomerClass], station: ServiceStation) -> float:
