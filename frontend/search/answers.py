@@ -16,7 +16,7 @@ from frontend import filters
 from frontend.coverage import Carrier, Coverage, all_days
 from frontend.question import CARRIER, DAY, DAYS, KINDS, MOST_ITEMS, NUMBER
 from frontend.search.names import Place
-from frontend.search.sentences import Places, Reading
+from frontend.search.reading import Places, Reading
 from frontend.search.times import Days
 from frontend.search.vocabulary import (
     BEST_FIRST,

@@ -15,7 +15,8 @@ from itertools import islice, product
 
 from frontend.coverage import Carrier, Coverage
 from frontend.search.names import Names, Place, Thing, bare, names_in
-from frontend.search.sentences import MAX_CHARACTERS, Reading, Token, readings
+from frontend.search.reading import Reading, Token
+from frontend.search.sentences import MAX_CHARACTERS, readings
 from frontend.search.times import MONTHS, NAMED
 from frontend.search.vocabulary import NOT_RANKED, TIMES
 

@@ -14,7 +14,8 @@ from frontend.errors import Refused
 from frontend.question import BOTH, CARRIER, DAY, DAYS, ENDS, NUMBER
 from frontend.search.finding import readings_with_flights
 from frontend.search.names import Place
-from frontend.search.sentences import MAX_CHARACTERS, Carriers, Reading, readings
+from frontend.search.reading import Carriers, Reading
+from frontend.search.sentences import MAX_CHARACTERS, readings
 from frontend.search.times import Days
 
 DAYS_FIELD = "days"  # stands for both ends of an interval

@@ -15,7 +15,8 @@ from frontend.question import CARRIER, NUMBER
 from frontend.search import completing
 from frontend.search.answers import Lead, leads
 from frontend.search.names import bare
-from frontend.search.sentences import MAX_CHARACTERS, Reading, readings
+from frontend.search.reading import Reading
+from frontend.search.sentences import MAX_CHARACTERS, readings
 from frontend.search.times import Days
 
 MOST_SUGGESTIONS = 8

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from frontend.coverage import NOTHING_KNOWN, Carrier
 from frontend.search.answers import Lead, leads
-from frontend.search.sentences import Reading, readings
+from frontend.search.reading import Reading
+from frontend.search.sentences import readings
 from tests.cases import each_of
 from tests.frontend.search.ledger import KNOWN
 

@@ -11,7 +11,8 @@ from frontend.search.completing import completed, looser, similar, written
 from frontend.search.fields import route
 from frontend.search.finding import named_in_chain
 from frontend.search.names import Place
-from frontend.search.sentences import MAX_CHARACTERS, Reading, readings
+from frontend.search.reading import Reading
+from frontend.search.sentences import MAX_CHARACTERS, readings
 from tests.cases import each_of
 from tests.frontend.search.ledger import KNOWN
 
