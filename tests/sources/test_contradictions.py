@@ -59,7 +59,9 @@ def test_departures_that_contradict_their_delays_are_refused(
     row = FLOWN | {scheduled: "1955", "DEP_TIME": "20:03"}
     late = row | {"DEP_TIME": "0003", "DEP_DELAY": "248"}
     assert refused(tmp_path, [row] * 60 + [late] * 60) == ""
-    for rows in ([row | {"DEP_DELAY": "0"}] * 120, [row] * 80 + [late | {"DEP_DELAY": "0"}] * 40):
+    some = [row] * 40 + [late | {"DEP_DELAY": "0"}] * 20
+    of_two = [*some, *(cells | {"OP_CARRIER_AIRLINE_ID": "19790"} for cells in some)]
+    for rows in ([row | {"DEP_DELAY": "0"}] * 120, of_two):
         assert "which disagree in many rows; correct the titles" in refused(tmp_path, rows)
         assert refused(tmp_path, rows[-60:]) == "", "they are few"
     for one, other in (("DEP_TIME", "ARR_TIME"), ("DEP_DELAY", "ARR_DELAY")):
@@ -70,9 +72,22 @@ def test_departures_that_contradict_their_delays_are_refused(
 def test_arrivals_that_contradict_their_delays_are_refused(tmp_path: Path) -> None:
     row = FLOWN | {"CRS_ARR_TIME": "2225"}
     assert refused(tmp_path, [row] * 120) == ""
-    cut_off = row | {"ARR_DELAY": "0"}
-    reason = refused(tmp_path, [row] * 80 + [cut_off] * 40)
+    reason = refused(tmp_path, [row | {"ARR_DELAY": "0"}] * 120)
     assert "ARR_DELAY 0 beside CRS_ARR_TIME 2225, which disagree in many rows" in reason
+
+
+def test_delays_and_schedules_that_a_single_carrier_reported_otherwise_are_taken(
+    tmp_path: Path,
+) -> None:
+    """OO's early departures have the delay 0 in 2003, and AA's schedules of 1996 are 0."""
+    row = FLOWN | {"CRS_DEP_TIME": "1955"}
+    cut_off = row | {"DEP_TIME": "1953", "DEP_DELAY": "0"}
+    other = {"OP_CARRIER_AIRLINE_ID": "19790"}
+    rows = [row] * 50 + [cut_off] * 70
+    assert refused(tmp_path, rows) == ""
+    assert refused(tmp_path, [*rows, row | other]) == ""
+    assert "which disagree in many rows" in refused(tmp_path, [*rows, cut_off | other])
+    assert refused(tmp_path, [row | {"CRS_DEP_TIME": "0"}] * 120) == ""
 
 
 def flown(number: int) -> dict[str, str]:
