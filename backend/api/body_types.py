@@ -181,7 +181,7 @@ class Understood(Answer, kw_only=True):
     ]
     emptied: Annotated[
         dict[str, Count],
-        Meta(description="how many cells of each field were emptied, as their values mean nothing"),
+        Meta(description="how many cells of each field were emptied, as they cannot be right"),
     ]
     repeated_headers: Annotated[Count, Meta(description="lines left out that repeat the header")]
     files_without_rows: Annotated[Count, Meta(description="files in an archive that are left out")]

@@ -7,14 +7,15 @@ Some rows of real files say more of a flight than there can be: of a cancelled o
 air (48 of 43,978 rows of a sample of 1995), or, where a program filled empty cells, half a
 departure of a cancelled one, or zeros for times and delays that do not exist. These cells are
 emptied and counted, so that no cancelled or diverted flight is lost for a cell that means nothing,
-or counts as punctual. Nothing else is repaired: zeros that may be true, a cancelled flight that
-arrived, a clock beyond 2400 (ARR_TIME 2427 in 2003 and 2004) and negative minutes in the air are
-bad rows, because nobody knows what was meant.
+or counts as punctual. So are clocks beyond 2400 and impossible minutes in the air in a few rows
+(of EV and OH in 2003 and 2004), beside the delays that say when these flights arrived. Nothing else
+is repaired: zeros that may be true and a cancelled flight that arrived are bad rows, because nobody
+knows what was meant.
 """
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import date
 from itertools import repeat
@@ -47,6 +48,9 @@ _DAY = 24 * 60
 _BLANK = frozenset({None, ""})
 _DEPARTURE, _ARRIVAL = ("DEP_TIME", "DEP_DELAY"), ("ARR_TIME", "ARR_DELAY")
 _TIMES = (*_DEPARTURE, *EMPTY_WHEN_CANCELLED)
+_FEW = 10  # one of so many rows, at most; in more of them, another column may be below the title
+_BEYOND_2400 = re.compile(r"(24(?!00)|2[5-9])[0-5]\d(\.0*)?", re.ASCII)
+_NO_MINUTES = re.compile(r"(-\d+|[3-9]\d{3})(\.0*)?", re.ASCII)
 _DOUBTFUL_ZERO = (
     "is 0 beside other zeros, so the flight may have been punctual, cancelled or diverted; empty "
     "the cells without a value, and write midnight as 2400"
@@ -75,7 +79,7 @@ class Deriver:
     """Turns batches of one file into raw rows.
 
     reading: what the columns mean. is_strict: whether nothing is derived. emptied: how many cells
-    that mean nothing were emptied, by field.
+    that cannot be right were emptied, by field.
     """
 
     def __init__(
@@ -109,6 +113,8 @@ class Deriver:
         self._cities = ParseCache[tuple[object, object], object](self._city)
         self._flags = ParseCache(_flag)
         self._zeros = ParseCache(_zero)
+        self._beyond_2400 = ParseCache(_matching(_BEYOND_2400))
+        self._no_minutes = ParseCache(_matching(_NO_MINUTES))
         self.emptied: Counter[str] = Counter()
 
     def raw_rows(self, batch: RecordBatch, place: str = "", header: str | None = None) -> RawRows:
@@ -144,6 +150,8 @@ class Deriver:
                 columns[name] = [self._clock(*row, name == "ARR_TIME") for row in rows]
         if self.dialect != STORED:
             self._clear_times(columns)
+        if self.dialect != STORED and not self.reading.is_of_fields:
+            self._clear_impossible(columns)
 
     def _dates(self, columns: dict[str, Column]) -> Column:
         if "FL_DATE" not in columns:
@@ -251,6 +259,19 @@ class Deriver:
                     self.emptied[name] += 1
         columns |= changed
 
+    def _clear_impossible(self, columns: dict[str, Column]) -> None:
+        """Empty a few clocks beyond 2400, and minutes that no flight has, beside a delay."""
+        clocks = ((*end, self._beyond_2400) for end in (_DEPARTURE, _ARRIVAL))
+        for name, delay, is_odd in (*clocks, ("AIR_TIME", "ARR_DELAY", self._no_minutes)):
+            column = list(columns.get(name, ()))
+            odd = set(filter(is_odd.__getitem__, set(column)))
+            rows = zip(column, columns[delay], strict=True) if odd else ()
+            void = [cell in odd and self._zeros[beside] is not None for cell, beside in rows]
+            if 0 < _FEW * sum(void) <= len(column):
+                pairs = zip(column, void, strict=True)
+                columns[name] = [None if is_void else cell for cell, is_void in pairs]
+                self.emptied[name] += sum(void)
+
 
 def _changes(
     is_of_fields: bool,
@@ -309,6 +330,10 @@ def _of_zeros(zeros: set[str], values: set[str], *, is_certain: bool) -> dict[st
         return {doubtful[-1]: _DOUBTFUL_ZERO}
     is_void = has_no_minutes or "ARR_DELAY" not in zeros
     return dict.fromkeys(zeros.difference(_DEPARTURE) if is_void else (), "")
+
+
+def _matching(pattern: re.Pattern[str]) -> Callable[[object], bool]:
+    return lambda value: pattern.fullmatch(str(clock(value))) is not None
 
 
 def _zero(value: object) -> bool | None:

@@ -79,7 +79,7 @@ class Understanding:
 
     reading: what its columns mean. dates: one of `ORDERS`; None if it has no column of days, or no
     day that tells. sample: returns its first rows as flights, with what is no valid value as it is.
-    emptied: how many cells that mean nothing were emptied in the latest reading, by field.
+    emptied: how many cells that cannot be right were emptied in the latest reading, by field.
     repeated_headers: how many lines were left out in it because they repeat the header. empty: the
     names of files without rows, in it or in the latest check.
     """
@@ -128,7 +128,8 @@ class Understanding:
             titles = [*reading.not_used[:SHOWN_TITLES], *([f"{more} more"] if more > 0 else [])]
             parts.append(f"not used: {', '.join(titles)}")
         parts += [
-            f"{counted(count, 'cell')} of {name} emptied, because their values mean nothing"
+            f"{counted(count, 'cell')} of {name} emptied, because "
+            f"{'its value' if count == 1 else 'their values'} cannot be right"
             for name, count in self.emptied.items()
         ]
         if self.repeated_headers:

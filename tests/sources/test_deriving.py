@@ -212,14 +212,27 @@ def test_a_cancelled_flight_that_arrived_is_a_contradiction() -> None:
     assert counts == {}
 
 
-def test_odd_values_of_a_flight_that_flew_are_named_and_not_repaired() -> None:
-    flights, bad, counts = read(FLOWN, FLOWN | {"AIR_TIME": "-1329"}, FLOWN | {"ARR_TIME": "2427"})
-    assert len(flights) == 1
-    assert bad == [
-        "rows, row 2: AIR_TIME '-1329': must be between 0 and 3000",
-        "rows, row 3: ARR_TIME '2427': must be a local time hhmm between 0000 and 2400",
-    ]
-    assert counts == {}
+@pytest.mark.parametrize(
+    ("field", "cell", "delay"),
+    [
+        ("AIR_TIME", "-1329", "ARR_DELAY"),
+        ("AIR_TIME", "3508.0", "ARR_DELAY"),
+        ("ARR_TIME", "2427", "ARR_DELAY"),
+        ("DEP_TIME", "2652.0", "DEP_DELAY"),
+    ],
+)
+def test_a_few_values_that_no_flight_can_have_are_emptied(
+    field: str, cell: str, delay: str
+) -> None:
+    """Those of EV in 2003 and 2004; in many rows, another column may be below the title."""
+    odd, others = FLOWN | {field: cell}, [FLOWN | {"DIVERTED": "0"}] * 9
+    flights, bad, counts = read(*others, odd | {"DIVERTED": "0"})
+    assert (flights, bad, counts) == (read(*others)[0] + [flights[9]], [], {field: 1})
+    assert flights[9] == flights[0] | {field: None}
+    for rows in ([*others[1:], odd | {"DIVERTED": "0"}], [FLOWN] * 9 + [odd]):
+        (message,) = read(*rows)[1]
+        assert message.startswith(f"rows, row {len(rows)}: {field} '{cell}': must be ")
+    assert read(*others, odd | {"DIVERTED": "0", delay: ""})[1], "it may not have flown"
 
 
 def test_a_year_of_two_digits_is_that_of_the_columns_beside_it() -> None:

@@ -355,7 +355,7 @@ def test_what_was_emptied_is_counted_in_the_latest_reading(tmp_path: Path) -> No
         assert known.emptied == {"AIR_TIME": 1}
     assert str(known) == (
         "the 19 fields; days are written year, month, day; 1 cell of AIR_TIME emptied, "
-        "because their values mean nothing"
+        "because its value cannot be right"
     )
 
 

@@ -249,7 +249,7 @@ def test_a_check_shows_what_columns_were_understood_as(visitor: Visitor) -> None
     page = visitor.upload(archive({"2008.csv": EXPO.encode(), "2009.csv": empty}), "expo.zip")
     text = text_of(page.text)
     assert "The file was taken for: hflights (the package of this name (R))." in text
-    assert "1 cell of AIR_TIME was emptied, because its value means nothing." in text
+    assert "1 cell of AIR_TIME was emptied, because its value cannot be right." in text
     assert "1 line was left out, which repeats the header." in text
     assert "1 file without rows was left out." in text
     assert "Field In the file Row 1 Row 2" in text
