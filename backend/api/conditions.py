@@ -39,12 +39,12 @@ VARY = ("Vary", "Accept-Encoding")
 FORM = 1  # is raised when the same question gets an answer that is written in another way
 
 _HASH_DIGITS = 32  # of 64: 128 bits are more than enough to tell blocks apart
-_TAGS = re.compile(r'(?:W/)?("[^"]*")')
+_TAGS = re.compile(r'"[^"]*"')
 
 
 def tag_of(block_hash: str, route: str, query: str) -> str:
     """Return the tag of the answer of `route` to `query` (as in the URL) at a block."""
-    checksum = zlib.crc32(query.encode("latin-1", "replace"), zlib.crc32(route.encode()))
+    checksum = zlib.crc32(query.encode("latin-1"), zlib.crc32(route.encode()))
     return f"{block_hash[:_HASH_DIGITS]}-{checksum:08x}{FORM}"
 
 

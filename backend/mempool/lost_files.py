@@ -56,9 +56,9 @@ def aside_in(folder: Path) -> list[str]:
 
 
 def lost_in(folder: Path) -> list[Lost]:
-    """Return the files in `folder` that name lost flights, oldest ids first."""
+    """Return the files in `folder` that name lost flights."""
     matches = ((_LOST.fullmatch(name), folder / name) for name in names_in(folder))
-    return sorted(Lost(int(m[1]), int(m[2]), path) for m, path in matches if m)
+    return [Lost(int(m[1]), int(m[2]), path) for m, path in matches if m]
 
 
 def free_name(folder: Path, ending: str) -> Path:
