@@ -137,30 +137,15 @@ def _catches(pid: int, number: int) -> bool:
     return bool(int(mask, 16) >> (number - 1) & 1)
 
 
-class Service:
-    """A service on a port of its own."""
+class Reached:
+    """A service that answers at `url`, over the ledger in `folder`."""
 
-    def __init__(
-        self, folder: Path, *arguments: str, command: tuple[str, ...] = (), **more: Any
-    ) -> None:
-        """arguments: of `serve`. command: what to run instead. more: settings by variable."""
+    def __init__(self, folder: Path, url: str) -> None:
         self.folder = folder
-        self.worker_count = 2
-        more = {
-            "FLIGHTCHAIN_PORT": free_port(),
-            "FLIGHTCHAIN_WORKERS": self.worker_count,
-            "FLIGHTCHAIN_MINE_INTERVAL_S": 0.3,
-            **more,
-        }
-        self.url = f"http://127.0.0.1:{more['FLIGHTCHAIN_PORT']}"
-        self.port = int(more["FLIGHTCHAIN_PORT"])
-        self.log = folder.with_name(folder.name + ".log")
+        self.url = url
+        self.port = int(url.rpartition(":")[2])
         self.session = requests.Session()
         self.session.trust_env = False
-        serve = (sys.executable, "-m", "backend", "serve", *arguments)
-        self.process = started(command or serve, self.log, environment(folder, **more))
-
-    # --- asking
 
     def get(self, path: str, timeout_s: float = WITHIN_S) -> requests.Response:
         """Ask over a connection of its own, so that any worker may answer."""
@@ -193,6 +178,26 @@ class Service:
             return self.get(path, timeout_s=5).status_code == 200
         except requests.RequestException:
             return False
+
+
+class Service(Reached):
+    """A service on a port of its own, as processes."""
+
+    def __init__(
+        self, folder: Path, *arguments: str, command: tuple[str, ...] = (), **more: Any
+    ) -> None:
+        """arguments: of `serve`. command: what to run instead. more: settings by variable."""
+        self.worker_count = 2
+        more = {
+            "FLIGHTCHAIN_PORT": free_port(),
+            "FLIGHTCHAIN_WORKERS": self.worker_count,
+            "FLIGHTCHAIN_MINE_INTERVAL_S": 0.3,
+            **more,
+        }
+        super().__init__(folder, f"http://127.0.0.1:{more['FLIGHTCHAIN_PORT']}")
+        self.log = folder.with_name(folder.name + ".log")
+        serve = (sys.executable, "-m", "backend", "serve", *arguments)
+        self.process = started(command or serve, self.log, environment(folder, **more))
 
     def wait_until_ready(self) -> Self:
         until(lambda: self.process.poll() is not None or self.answers())

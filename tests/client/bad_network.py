@@ -7,7 +7,7 @@ from http.server import HTTPServer
 from typing import Any, NamedTuple
 
 from flightchain_client import Client
-from tests.api.processes import Service
+from tests.api.processes import Reached
 from tests.http_servers import Handler, running
 
 BUSY = (
@@ -25,7 +25,7 @@ class Proxy(NamedTuple):
 
 
 @contextmanager
-def spoiling(service: Service, *spoils: str) -> Iterator[Proxy]:
+def spoiling(service: Reached, *spoils: str) -> Iterator[Proxy]:
     """Pass requests on to `service`, one after the other, and spoil some.
 
     spoils: what becomes of each POST in turn: "cut" forwards it, waits until the service has
@@ -56,7 +56,7 @@ def spoiling(service: Service, *spoils: str) -> Iterator[Proxy]:
         yield Proxy(url, seen)
 
 
-def answer_of(service: Service, asked: Handler, body: bytes) -> bytes:
+def answer_of(service: Reached, asked: Handler, body: bytes) -> bytes:
     """All that the service says to one request."""
     with closing(HTTPConnection("127.0.0.1", service.port, timeout=30)) as forward:
         forward.request(asked.command, asked.path, body, dict(asked.headers))
@@ -69,7 +69,7 @@ def answer_of(service: Service, asked: Handler, body: bytes) -> bytes:
 
 
 @contextmanager
-def through(service: Service, *spoils: str, **more: Any) -> Iterator[tuple[Client, Proxy]]:
+def through(service: Reached, *spoils: str, **more: Any) -> Iterator[tuple[Client, Proxy]]:
     """A client that reaches `service` through a proxy."""
     with spoiling(service, *spoils) as proxy, Client(proxy.url, **more) as client:
         yield client, proxy

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from backend.chain.flight import Flight, as_mapping
-from tests.api.processes import ROOT, Service
+from tests.api.processes import ROOT, Reached
 from tests.api.worlds import Json
 from tests.flights import csv_of_days, flights, on_disk
 
@@ -31,7 +31,7 @@ def mappings(count: int, start: int = 0) -> list[Json]:
     return [dict(as_mapping(flight)) for flight in flights(count, start)]
 
 
-def mined(service: Service) -> list[Flight]:
+def mined(service: Reached) -> list[Flight]:
     """All flights that the ledger got in this test, once none is pending."""
     service.sealed()
     return on_disk(service.folder).flights[BEFORE.get(service.folder, 0) :]
@@ -85,7 +85,7 @@ def posted(*arguments: object) -> tuple[int, str, str]:
     return status, output.getvalue(), errors.getvalue()
 
 
-def bulk_post(service: Service, *arguments: object) -> tuple[int, Json, str]:
+def bulk_post(service: Reached, *arguments: object) -> tuple[int, Json, str]:
     """Let it post to a service; its status, what it says in JSON, and its errors."""
     status, output, errors = posted("--url", service.url, "--json", *arguments)
     return status, json.loads(output) if output else {}, errors

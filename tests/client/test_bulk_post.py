@@ -1,4 +1,4 @@
-"""scripts/bulk_post against a running service."""
+"""scripts/bulk_post against a service, which has processes if a test is slow."""
 
 import csv
 import gzip
@@ -15,7 +15,7 @@ from threading import Event
 import pytest
 
 from backend.chain.flight import examine
-from tests.api.processes import WITHIN_S, Service, free_port, ran, until
+from tests.api.processes import WITHIN_S, Reached, Service, free_port, ran, until
 from tests.cases import each_of
 from tests.client.bad_network import spoiling
 from tests.client.samples import (
@@ -30,11 +30,9 @@ from tests.client.samples import (
 )
 from tests.flights import csv_of, flights
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.mark.parametrize(("mode", "batch"), [("async", 15), ("sync", 0), ("commit", 15)])
-def test_it_posts_and_measures_in_every_mode(service: Service, mode: str, batch: int) -> None:
+def test_it_posts_and_measures_in_every_mode(service: Reached, mode: str, batch: int) -> None:
     arguments = ("--generate", 3, "--threads", 3, "--transactions-per-thread", 20)
     status, report, errors = bulk_post(service, *arguments, "--mode", mode, "--batch", batch)
     assert (status, report["errors"], report["messages"]) == (0, {}, [])
@@ -49,7 +47,7 @@ def test_it_posts_and_measures_in_every_mode(service: Service, mode: str, batch:
     assert len(set(mined(service))) == 60
 
 
-def test_it_writes_every_request_as_a_row(service: Service, tmp_path: Path) -> None:
+def test_it_writes_every_request_as_a_row(service: Reached, tmp_path: Path) -> None:
     path, arguments = tmp_path / "rows.csv", ("--generate", 1, "--threads", 2, "--no-keys")
     with spoiling(service, "", "1", "cut") as proxy:
         posting = (*arguments, "--transactions-per-thread", 6, "--rows", path, "--url", proxy.url)
@@ -69,7 +67,7 @@ def test_it_writes_every_request_as_a_row(service: Service, tmp_path: Path) -> N
     assert last < time.perf_counter()  # the clock of this process, too
 
 
-def test_rows_that_cannot_be_written_are_said_before_anything_is_posted(service: Service) -> None:
+def test_rows_that_cannot_be_written_are_said_before_anything_is_posted(service: Reached) -> None:
     arguments = ("--generate", 1, "--rows", "/proc/nothing/rows.csv")
     status, report, errors = bulk_post(service, *arguments)
     assert (status, report) == (1, {})
@@ -94,11 +92,12 @@ MONTHLY = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "batch"),
     [("monthly.csv", 4), ("us.csv", 0), ("f.ndjson", 4), ("export.ndjson", 0), ("f.zip", 0)],
 )
-def test_it_posts_files_once(service: Service, tmp_path: Path, name: str, batch: int) -> None:
+def test_it_posts_files_once(service: Reached, tmp_path: Path, name: str, batch: int) -> None:
     text = NDJSON if name.endswith("ndjson") else csv_of(flights(25))
     if name == "monthly.csv":
         head, _, rest = text.partition("\n")
@@ -118,7 +117,8 @@ def test_it_posts_files_once(service: Service, tmp_path: Path, name: str, batch:
     assert sorted(mined(service)) == flights(25)
 
 
-def test_nothing_of_a_file_with_a_bad_flight_is_posted(service: Service, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_nothing_of_a_file_with_a_bad_flight_is_posted(service: Reached, tmp_path: Path) -> None:
     for path in (
         packed(tmp_path / "f.csv", csv_of([*flights(9, 12_000), ["?", *flights(1)[0][1:]]])),
         packed(tmp_path / "f.ndjson", NDJSON + "{\n"),
@@ -129,7 +129,8 @@ def test_nothing_of_a_file_with_a_bad_flight_is_posted(service: Service, tmp_pat
     assert mined(service) == []
 
 
-def test_a_file_whose_lines_it_cannot_cut_is_not_posted(service: Service, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_a_file_whose_lines_it_cannot_cut_is_not_posted(service: Reached, tmp_path: Path) -> None:
     text = csv_of(flights(9))
     for other, reason in (
         (text.encode("utf-16"), "it is UTF-16"),
@@ -147,7 +148,8 @@ def test_a_file_whose_lines_it_cannot_cut_is_not_posted(service: Service, tmp_pa
     assert mined(service) == []
 
 
-def test_days_that_may_be_read_in_two_ways_need_an_option(service: Service, tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_days_that_may_be_read_in_two_ways_need_an_option(service: Reached, tmp_path: Path) -> None:
     path = day_first(tmp_path, ["03/02/2019", "04/02/2019"])
     status, _, errors = bulk_post(service, path)
     assert (status, "It has days such as '03/02/2019', which may be" in errors) == (1, True)
@@ -168,7 +170,8 @@ def test_a_zip_that_cannot_be_unpacked_is_named(tmp_path: Path) -> None:
         assert reason in errors
 
 
-def test_waiting_for_503_is_part_of_the_latency(service: Service) -> None:
+@pytest.mark.slow
+def test_waiting_for_503_is_part_of_the_latency(service: Reached) -> None:
     arguments = ("--generate", 1, "--threads", 1, "--transactions-per-thread", 4)
     with spoiling(service, "", "1", "cut") as proxy:
         status, report, _ = bulk_post(service, *arguments, "--url", proxy.url)
@@ -198,7 +201,7 @@ def test_it_fails_and_ends_when_the_service_has_gone_or_the_file_is_cut(tmp_path
 
 
 def test_it_can_be_interrupted_while_the_file_is_checked(
-    service: Service, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    service: Reached, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def interrupted(*_: object) -> None:
         raise KeyboardInterrupt
@@ -217,6 +220,7 @@ def test_percentiles_are_nearest_ranks() -> None:
     assert script.percentile([7.0], 50) == 7
 
 
+@pytest.mark.slow
 def test_interrupted_it_tells_what_was_measured(guarded: tuple[Service, str]) -> None:
     service, token = guarded
     arguments = ["--generate", "2", "--threads", "12", "--mode", "commit", "--token", token]
@@ -242,7 +246,7 @@ def test_interrupted_it_tells_what_was_measured(guarded: tuple[Service, str]) ->
     [
         ((), "--generate SEED"),
         (("f.csv", "--generate", "1"), "--generate SEED"),
-        (("nothing.csv",), "nothing.csv"),
+        (("nothing.csv",), "error: nothing.csv: No such file or directory"),
         ((str(SCRIPTS / "lib.sh"),), "also in a .gz or .zip); use python -m backend import"),
         (("--generate", "1", "--batch", "-1"), "--batch"),
         (("--generate", "1", "--threads", "0"), "--threads"),
@@ -261,8 +265,9 @@ def test_it_never_posts_to_an_address_that_was_not_given() -> None:
     assert "--url" in errors
 
 
+@pytest.mark.slow
 def test_it_needs_the_client_beside_it_and_nothing_else_of_ours(
-    service: Service, tmp_path: Path
+    service: Reached, tmp_path: Path
 ) -> None:
     assert os.access(SCRIPTS / "bulk_post", os.X_OK)
     for name in ("bulk_post", "flightchain_client.py"):
@@ -273,6 +278,7 @@ def test_it_needs_the_client_beside_it_and_nothing_else_of_ours(
     assert (done.returncode, done.stdout.split()[:2]) == (0, ["flights", "1"])
 
 
+@pytest.mark.slow
 def test_without_requests_it_says_what_to_install(tmp_path: Path) -> None:
     for name in ("bulk_post", "flightchain_client.py"):
         shutil.copy(SCRIPTS / name, tmp_path / name)

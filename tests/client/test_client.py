@@ -1,4 +1,4 @@
-"""The client against a running service, directly and through bad networks."""
+"""The client against a service, directly and through bad networks; a running one if it is slow."""
 
 import json
 import math
@@ -9,6 +9,7 @@ import sys
 import textwrap
 import threading
 from collections.abc import Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from unittest.mock import patch
@@ -28,8 +29,9 @@ from flightchain_client import (
     Unreachable,
     Wait,
 )
-from tests.api.processes import Service, free_port, ran, serving, until
+from tests.api.processes import Reached, Service, free_port, ran, serving, until
 from tests.api.worlds import GOOD, Json, generated
+from tests.cases import each_of
 from tests.client.bad_network import through
 from tests.client.samples import (
     NDJSON,
@@ -47,15 +49,12 @@ from tests.flights import csv_of, csv_of_days, flights
 from tests.hostile_keys import wrong_answers
 from tests.http_servers import Handler, served_by
 
-pytestmark = pytest.mark.slow
-
-
 # --- asking --------------------------------------------------------------------------------------
 
 
 @on_an_empty_ledger
 def test_questions_and_proofs_take_and_give_python_types(
-    service: Service, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    service: Reached, client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(flightchain_client, "FLIGHTS_PER_PAGE", 100)
     assert list(client.flights("2015-01-01", "2015-12-31")) == []
@@ -148,13 +147,14 @@ def the_flights_of_days_come_page_by_page(client: Client, posted: list[Flight]) 
 
     suggested = client.suggest("city", city[:4], limit=50)
     assert city in [suggestion["value"] for suggestion in suggested]
+    assert client.suggest("city", city[:4], limit=1) == suggested[:1] != suggested
     covered = client.coverage()
     assert (covered["flights"], covered["as_of"]["height"]) == (301, 2)
     assert covered["first_date"] == min(str(flight[2]) for flight in posted)
 
 
 def proofs_are_accepted_by_the_verifier(
-    service: Service, client: Client, tmp_path: Path, carrier: int
+    service: Reached, client: Client, tmp_path: Path, carrier: int
 ) -> None:
     answer = {"carrier": carrier, "first_day": "2015-01-01", "last_day": "2015-12-31"}
     proofs = {
@@ -187,7 +187,7 @@ def test_a_flight_is_added_and_waited_for(client: Client, first: int) -> None:
     assert client.add(flight).duplicate_of == first
 
 
-def test_any_iterable_is_cut_into_batches(client: Client, service: Service, first: int) -> None:
+def test_any_iterable_is_cut_into_batches(client: Client, service: Reached, first: int) -> None:
     reports: list[Added] = []
     added = client.add_batch(iter(mappings(250)), batch_size=100, progress=reports.append)
     assert [report.accepted for report in reports] == [100, 200, 250]
@@ -197,7 +197,7 @@ def test_any_iterable_is_cut_into_batches(client: Client, service: Service, firs
 
 
 @on_an_empty_ledger
-def test_records_of_pandas_have_nan_for_nothing(client: Client, service: Service) -> None:
+def test_records_of_pandas_have_nan_for_nothing(client: Client, service: Reached) -> None:
     rows = mappings(3)
     for row in rows:
         row |= {"DEP_DELAY": 8.0, "ARR_DELAY": -14.0, "AIR_TIME": 116.0}
@@ -216,8 +216,9 @@ TABLE = csv_of(flights(25))
 FILES = {"f.csv": TABLE, "f.csv.gz": TABLE, "f.zip": TABLE, "f.ndjson": NDJSON}
 
 
+@pytest.mark.slow
 @on_an_empty_ledger
-def test_files_of_any_kind_are_added(client: Client, service: Service, tmp_path: Path) -> None:
+def test_files_of_any_kind_are_added(client: Client, service: Reached, tmp_path: Path) -> None:
     paths = [packed(tmp_path / name, text) for name, text in FILES.items()]
     reports: list[Json] = []
     assert client.add_file(paths[0], dry_run=True) == Added(25, 0, 1)
@@ -232,6 +233,7 @@ def test_files_of_any_kind_are_added(client: Client, service: Service, tmp_path:
         client.add_batch(paths[0], duplicates="accept")
 
 
+@pytest.mark.slow
 def test_a_file_that_is_none_is_refused(client: Client, tmp_path: Path) -> None:
     path = packed(tmp_path / "letter.txt", "a letter")
     with pytest.raises(Problem, match=r"^422 .*letter\.txt: .*no column of a flight"):
@@ -241,8 +243,9 @@ def test_a_file_that_is_none_is_refused(client: Client, tmp_path: Path) -> None:
         client.add_file(tmp_path / "empty.csv")
 
 
+@pytest.mark.slow
 @on_an_empty_ledger
-def test_nothing_of_a_bad_file_is_added(client: Client, service: Service, tmp_path: Path) -> None:
+def test_nothing_of_a_bad_file_is_added(client: Client, service: Reached, tmp_path: Path) -> None:
     path = packed(tmp_path / "bad.csv", csv_of([*flights(20), (*flights(1)[0][:6], "?")]))
     with pytest.raises(Problem, match=r"^422 bad flights: row 22: line .* has 7 cells") as caught:
         client.add_batch(path, batch_size=8)
@@ -253,9 +256,10 @@ def test_nothing_of_a_bad_file_is_added(client: Client, service: Service, tmp_pa
     assert mined(service) == []
 
 
+@pytest.mark.slow
 @on_an_empty_ledger
 def test_a_day_far_down_says_how_those_above_are_meant(
-    client: Client, service: Service, tmp_path: Path
+    client: Client, service: Reached, tmp_path: Path
 ) -> None:
     path = day_first(tmp_path, ["02/03/2008"] * 9 + ["14/03/2008"])
     assert client.add_batch(path, batch_size=4).accepted == 10
@@ -274,8 +278,9 @@ def test_one_flight_is_no_list_of_flights(client: Client) -> None:
     assert client.tip().pending == 0
 
 
+@pytest.mark.slow
 def test_rows_are_numbered_in_the_whole_and_what_went_before_is_told(
-    client: Client, service: Service, first: int, tmp_path: Path
+    client: Client, service: Reached, first: int, tmp_path: Path
 ) -> None:
     rows: list[Sequence[object]] = [*flights(25, 11_000)]
     rows[12] = ["?", *rows[12][1:]]
@@ -314,7 +319,7 @@ def test_rows_are_numbered_in_the_whole_and_what_went_before_is_told(
 
 @pytest.mark.usefixtures("paused")
 def test_flights_are_added_once_whatever_becomes_of_the_answers(
-    service: Service, first: int
+    service: Reached, first: int
 ) -> None:
     waits: list[Wait] = []
     soon = f"{datetime.now(UTC) + timedelta(seconds=1):%a, %d %b %Y %H:%M:%S GMT}"
@@ -332,8 +337,9 @@ def test_flights_are_added_once_whatever_becomes_of_the_answers(
     assert waits[3].wait_s == 0.0
 
 
+@pytest.mark.slow
 def test_another_run_adds_only_what_is_missing(
-    service: Service, client: Client, first: int, tmp_path: Path
+    service: Reached, client: Client, first: int, tmp_path: Path
 ) -> None:
     new = flights(60, 5000)
     path = packed(tmp_path / "f.csv", csv_of(new))
@@ -352,9 +358,10 @@ def test_another_run_adds_only_what_is_missing(
     assert (receipt.duplicate_of, receipt.conflicts_with) == (None, first + 7)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("paused")
 def test_a_file_is_added_once_whatever_becomes_of_the_answers(
-    service: Service, first: int, tmp_path: Path
+    service: Reached, first: int, tmp_path: Path
 ) -> None:
     path = packed(tmp_path / "f.csv", csv_of(flights(60, 9000)))
     spoils = ("cut", "", "half", "0", "", "cut", "", "half", "cut", "")
@@ -364,9 +371,10 @@ def test_a_file_is_added_once_whatever_becomes_of_the_answers(
     assert mined(service) == flights(60, 9000)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("paused")
 def test_a_file_waits_until_the_service_is_done_with_those_of_others(
-    service: Service, tmp_path: Path
+    service: Reached, tmp_path: Path
 ) -> None:
     path, seen = packed(tmp_path / "f.csv", csv_of(flights(20, 9100))), list[Added]()
     with through(service, "", "", *["5"] * 15, "cut") as (client, proxy):
@@ -375,6 +383,7 @@ def test_a_file_waits_until_the_service_is_done_with_those_of_others(
     assert [added.accepted for added in seen] == [20]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("state", ["checking", "adding"])
 def test_a_file_is_added_once_though_the_service_is_killed(
     folder: Path, tmp_path: Path, state: str
@@ -399,24 +408,27 @@ def test_a_file_is_added_once_though_the_service_is_killed(
         running[-1].end()
 
 
+@pytest.mark.slow
 def test_parts_are_as_long_as_the_service_takes(folder: Path, tmp_path: Path) -> None:
     path = packed(tmp_path / "f.csv", csv_of(flights(3000)))
     with serving(folder, FLIGHTCHAIN_MAX_BODY_BYTES=2**16) as service, Client(service.url) as few:
         assert few.add_file(path).accepted == 3000
 
 
-def test_a_later_run_with_the_same_key_gets_the_same_ids(service: Service, first: int) -> None:
+def test_a_later_run_with_the_same_key_gets_the_same_ids(service: Reached, first: int) -> None:
     with through(service, "", "cut", attempts=1) as (client, _):
         with pytest.raises(Unreachable) as caught:
             client.add_batch(mappings(100, 7000), batch_size=25, key="mine")
         assert caught.value.added == Added(25, 0, 1, (range(first, first + 25),))
+        assert "in the batch from row 26 on; see `added`" in caught.value.__notes__
         assert client.add_batch(mappings(100, 7000), batch_size=25, key="mine").accepted == 100
         with pytest.raises(Problem, match="Idempotency-Key"):
             client.add_batch(mappings(100, 7000), batch_size=20, key="mine")
     assert mined(service) == flights(100, 7000)
 
 
-def test_keys_of_hostile_clients_are_refused_or_taken_as_they_are(service: Service) -> None:
+@pytest.mark.slow
+def test_keys_of_hostile_clients_are_refused_or_taken_as_they_are(service: Reached) -> None:
     assert list(wrong_answers(service.port, "127.0.0.1")) == []
 
 
@@ -446,7 +458,7 @@ def test_a_full_mempool_and_a_restart_are_waited_for(folder: Path) -> None:
 
 
 @pytest.mark.usefixtures("paused")
-def test_a_single_flight_is_sent_again_only_with_a_key(service: Service, first: int) -> None:
+def test_a_single_flight_is_sent_again_only_with_a_key(service: Reached, first: int) -> None:
     with through(service, "cut", "cut", "1") as (client, proxy):
         with pytest.raises(Unreachable, match="may have been accepted: a key") as caught:
             client.add(GOOD)
@@ -461,7 +473,7 @@ def test_a_single_flight_is_sent_again_only_with_a_key(service: Service, first: 
 
 
 @pytest.mark.parametrize("limits", [{"attempts": 3}, {"give_up_after_s": 1.8}])
-def test_attempts_and_time_are_bounded(service: Service, limits: Json, paused: list[float]) -> None:
+def test_attempts_and_time_are_bounded(service: Reached, limits: Json, paused: list[float]) -> None:
     with through(service, *["cut"] * 9, **limits) as (client, proxy):
         with pytest.raises(Unreachable) as caught:
             client.add_batch([GOOD], duplicates="accept")
@@ -497,19 +509,52 @@ def test_when_the_service_has_gone_a_file_is_given_up_once(
     (tmp_path / "f.csv").write_text("text")
     with (
         served_by(Vanishing) as url,
-        Client(url, attempts=3) as client,
+        Client(url, attempts=8) as client,
         pytest.raises(Unreachable),
     ):
         client.add_file(tmp_path / "f.csv")
-    assert (paused, Vanishing.removals) == ([0.5, 1.0], 1)
+    assert (paused, Vanishing.removals) == ([0.5, 1, 2, 4, 8, 15, 15], 1)
 
 
-def test_a_day_that_no_calendar_has_is_no_time_to_wait_for(
-    service: Service, paused: list[float]
+@pytest.mark.usefixtures("paused")
+@pytest.mark.parametrize(
+    ("status", "times"), [(408, 2), (429, 2), (502, 2), (503, 2), (504, 2), (404, 1), (500, 1)]
+)
+def test_what_means_later_is_asked_again_and_nothing_else(status: int, times: int) -> None:
+    asked: list[str] = []
+
+    class Answering(Handler):
+        def do_GET(self) -> None:
+            asked.append(self.requestline.split()[1])
+            self.send_response(status if len(asked) == 1 else 200)
+            self.end_headers()
+
+    with served_by(Answering) as url, Client(f"{url}/") as client, suppress(Problem):
+        client.checkpoint()
+    assert asked == ["/log/checkpoint"] * times
+
+
+def test_flights_of_a_batch_are_to_be_on_the_disk_and_none_is_to_count_twice() -> None:
+    asked: list[str] = []
+
+    class Listening(Handler):
+        def do_POST(self) -> None:
+            asked.append(self.path)
+            self.send_response(422)
+            self.end_headers()
+
+    with served_by(Listening) as url, Client(url) as client, pytest.raises(Problem):
+        client.add_batch([GOOD])
+    assert asked == ["/transactions/batch?mode=sync&duplicates=skip"]
+
+
+def test_a_day_that_is_over_or_that_no_calendar_has_is_no_time_to_wait_for(
+    service: Reached, paused: list[float]
 ) -> None:
-    with through(service, "Fri, 01 Jan 99999 00:00:00 GMT") as (client, _):
+    days = [f"Fri, 01 Jan {year} 00:00:00 GMT" for year in (2021, 99999, 10**20)]
+    with through(service, *days) as (client, _):
         client.add(GOOD, key="k")
-    assert paused == [0.5]
+    assert paused == [0, 1, 2]
 
 
 # --- errors --------------------------------------------------------------------------------------
@@ -525,13 +570,25 @@ def test_nobody_there_is_said_at_once(paused: list[float]) -> None:
     assert paused == []
 
 
-def test_a_silent_service_is_given_up() -> None:
+def test_a_service_that_has_answered_may_be_starting_again(paused: list[float]) -> None:
+    with served_by(Elsewhere) as url, Client(url, attempts=3) as client:
+        with pytest.raises(FlightchainError, match="of Flightchain"):
+            client.tip()
+        client.base_url = f"http://127.0.0.1:{free_port()}"
+        with pytest.raises(Unreachable):
+            client.tip()
+    assert paused == [0.5, 1.0]
+
+
+def test_a_silent_service_is_given_up_later_if_a_block_is_waited_for() -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         url = f"http://127.0.0.1:{silent.getsockname()[1]}"
-        client = Client(url, timeout_s=0.2, attempts=1)
-        with client, pytest.raises(Unreachable, match="longer timeout") as caught:
-            client.tip()
-    assert caught.value.may_have_arrived
+        with Client(url, timeout_s=0.2, commit_timeout_s=0.3, attempts=1) as client:
+            with pytest.raises(Unreachable, match=r"within 0\.2 s; .* longer timeout") as caught:
+                client.tip()
+            assert caught.value.may_have_arrived
+            with pytest.raises(Unreachable, match=r"within 0\.3 s"):
+                client.add(GOOD, "commit")
 
 
 LACKS_HTTP = "the request could not be sent: the base_url must begin with http:// or https://"
@@ -592,25 +649,37 @@ def test_what_is_no_flightchain_is_said() -> None:
             next(client.blocks())
 
 
-class Limiting(Handler):
-    """A proxy, such as nginx, whose problems have no title."""
+@each_of(
+    ("status", "detail", "message"),
+    [
+        (429, "try again in a second", "429 Too Many Requests: try again in a second"),
+        (413, "too long", "413 Request Entity Too Large: too long; make the batches smaller"),
+        (421, "x", "421 Misdirected Request: x; use a host name of the service, or add this one"),
+        (400, "\x1b[2Jall is fine\n", r"400 Bad Request: \x1b[2Jall is fine\n"),
+        (400, "", "400 Bad Request: the service gives no reason"),
+    ],
+)
+def test_a_problem_of_a_proxy_has_the_title_of_its_status_and_what_to_do(
+    status: int, detail: str, message: str
+) -> None:
+    class Refusing(Handler):
+        """A proxy, such as nginx, whose problems have no title."""
 
-    def do_GET(self) -> None:
-        self.send_response(429)
-        self.end_headers()
-        self.wfile.write(b'{"detail": "try again in a second"}')
+        def do_GET(self) -> None:
+            self.send_response(status)
+            self.end_headers()
+            self.wfile.write(json.dumps({"detail": detail}).encode())
+
+    with served_by(Refusing) as url, Client(url, attempts=1) as client:
+        with pytest.raises(Problem) as caught:
+            client.tip()
+        assert str(caught.value).startswith(message)
+        client.base_url = url.replace("http:", "https:")
+        with pytest.raises(Unreachable, match="cannot be connected to"):
+            client.tip()
 
 
-def test_a_problem_without_a_title_has_that_of_its_status() -> None:
-    with (
-        served_by(Limiting) as url,
-        Client(url, attempts=1) as client,
-        pytest.raises(Problem) as caught,
-    ):
-        client.tip()
-    assert str(caught.value) == "429 Too Many Requests: try again in a second"
-
-
+@pytest.mark.slow
 def test_a_token_is_sent_even_where_a_netrc_knows_better(
     guarded: tuple[Service, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -635,6 +704,7 @@ def test_a_token_is_sent_even_where_a_netrc_knows_better(
     assert (status, report["flights"]) == (0, 100)
 
 
+@pytest.mark.slow
 def test_who_may_not_add_a_file_knows_before_it_is_sent(
     guarded: tuple[Service, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -649,7 +719,7 @@ def test_who_may_not_add_a_file_knows_before_it_is_sent(
 # --- examples ------------------------------------------------------------------------------------
 
 
-def run_example(text: str, service: Service, folder: Path = SCRIPTS) -> str:
+def run_example(text: str, service: Reached, folder: Path = SCRIPTS) -> str:
     """What an example prints, run as whoever copies it would, with the address of `service`."""
     assert "http://127.0.0.1:8000" in text
     done = ran(
@@ -662,8 +732,9 @@ def run_example(text: str, service: Service, folder: Path = SCRIPTS) -> str:
     return done.stdout
 
 
+@pytest.mark.slow
 @on_an_empty_ledger
-def test_the_example_of_the_module_works(service: Service) -> None:
+def test_the_example_of_the_module_works(service: Reached) -> None:
     documentation = flightchain_client.__doc__
     assert documentation is not None
     example = documentation.partition("\n\n")[2].partition("\n\nA GET, and")[0]
@@ -679,8 +750,9 @@ def test_the_example_of_the_module_works(service: Service) -> None:
     assert len(mined(service)) == 2500
 
 
+@pytest.mark.slow
 @on_an_empty_ledger
-def test_the_examples_of_the_documents_work(service: Service, tmp_path: Path) -> None:
+def test_the_examples_of_the_documents_work(service: Reached, tmp_path: Path) -> None:
     examples = [part.partition("```")[0] for part in PAGE.split("```python\n")[1:]]
     lines = run_example("\n".join(examples), service, tmp_path).splitlines()
     assert lines[-3] == "added 1 flights, ids (range(0, 1),)"
