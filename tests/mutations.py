@@ -37,12 +37,14 @@ backend/api/question_answers.py  api/test_kept_answers.py  name != EMULATED or s
 backend/api/writing.py  api/test_lanes_of_requests.py  if mode == "commit" and dry_run == "false" => if mode == "commit"
 backend/api/writing.py  api/test_lanes_of_requests.py  dry_run == "true" and self.is_stranger(environ) => dry_run == "true"
 backend/api/writing.py  api/test_posting.py  self._places.release() => pass
+backend/base/files.py  storage/test_files.py  os.O_CREAT | os.O_TRUNC, mode => os.O_CREAT, mode
 backend/base/once.py  trust/test_cheating.py  with lock: => if lock:
 backend/base/processes/interruption.py  test_cli.py  is signal.default_int_handler => is not signal.default_int_handler
 backend/base/progress.py  test_progress.py  at_once or now_s - self => at_once and now_s - self
 backend/chain/fields.py  chain/test_fields.py  negative if early", -14, True => negative if early", -14, False
 backend/chain/merkle.py  chain/test_merkle.py  if not 0 < old_size <= size => if 0 < old_size <= size
 backend/cli/import_command.py  test_cli.py  return begun == data or => return False or
+backend/cli/sent_file.py  test_file_imports.py  require_days(checked.rows - bad.count => print(checked.rows - bad.count
 backend/cluster/membership.py  cluster/test_configure.py  if peer_id in self._members or => if
 backend/cluster/membership.py  cluster/test_configure.py  errors="replace").split() => errors="replace").splitlines()
 backend/cluster/membership.py  cluster/test_configure.py  self._strangers.add(peer_id) => pass
@@ -66,6 +68,8 @@ backend/mempool/syncs.py  mempool/test_syncs.py  max(self._due, written) => writ
 backend/mempool/watermark.py  mempool/test_damage.py  max(known.next, mark.next) => mark.next
 backend/mempool/watermark.py  mempool/test_damage.py  os.ftruncate(descriptor, 0) => pass
 backend/mempool/watermark.py  mempool/test_damage.py  self._genesis() or known.genesis => self._genesis()
+backend/service/supervisor.py  service/test_children.py  > LONGEST_PAUSE_S: => > 10 * LONGEST_PAUSE_S:
+backend/service/supervisor.py  service/test_children.py  in reversed(children): => in children:
 backend/serving/ports.py  service/test_ports.py  probe.setsockopt( => print(
 backend/serving/client_bounds.py  serving/test_bounds.py  IPV6_PREFIX = 64 => IPV6_PREFIX = 128
 backend/serving/client_bounds.py  serving/test_bounds.py  crowd = its_own if is_over_share => crowd = its_own if True
@@ -84,6 +88,7 @@ backend/serving/worker.py  serving/test_worker.py  self.tick() => self._site.tic
 backend/sources/deriving.py  sources/test_deriving.py  len(departure) == len(_DEPARTURE) => True
 backend/sources/table.py  sources/test_formats.py  and "\\0" not in lines[at] => and True
 backend/storage/block_writer.py  storage/test_block_writer.py  full = self._file is not None => full = self._file is None
+backend/storage/caches.py  storage/test_caches.py  if generation == self._generation: => if True:
 backend/storage/codec.py  export/test_parquet.py  (named := block.header.previous_hash) != => (named := "") is
 backend/storage/recovery.py  storage/test_recovery.py  if named and _is_of_another_ledger(blocks, named): => if False:
 backend/trust/log/checkpoints.py  trust/log/test_notes.py  origin.startswith(f"{ours}/") => origin.startswith(ours)
@@ -101,12 +106,14 @@ backend/verify/folder_check.py  verify/test_folder_check.py  problem = foreign_l
 backend/verify/folder_check.py  trust/log/test_rotation.py  problem = self._wrong_log() => pass
 backend/verify/scrub.py  verify/test_scrub.py  not problem and index.position => not problem or index.position
 backend/verify/scrub.py  verify/test_scrub.py  self._notes.met(damaged) => pass
+frontend/adding/submitted_form.py  frontend/pages/test_adding.py  status=502 => status=500
 frontend/evidence.py  frontend/pages/test_evidence.py  if not self._is_citation or not answers => if self._is_citation or not answers
 frontend/lab/open_queue_form.py  frontend/lab/test_open_queue_form.py  if arrivals == 0 => if arrivals == 1
 frontend/lab/open_queue_form.py  frontend/lab/test_open_queue_form.py  before = None  # its curve => pass  # its curve
 frontend/pages/error_pages.py  frontend/test_bodies.py  _page(413, => _page(414,
 frontend/request_guard.py  frontend/test_bodies.py  if length > most: => if length >= most:
 frontend/request_guard.py  frontend/test_request_guard.py  {"", "identity"} => {"", "identity", "deflate"}
+scripts/flightchain_client.py  client/test_client.py  {408, 429, 502, 503, 504} => {503}
 """  # noqa: E501
 
 

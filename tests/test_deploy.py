@@ -4,6 +4,7 @@
 """
 
 import json
+import os
 import re
 import shutil
 import subprocess
@@ -27,6 +28,7 @@ from tests.api.processes import ROOT, environment, free_port, ran, serving, unti
 from tests.cases import each_of
 from tests.cluster.engine import make as make_cluster_in
 from tests.flights import transactions_in
+from tests.http_servers import Handler, served_by
 from tests.settings_table import table
 from tests.units import UNITS, unit
 
@@ -254,9 +256,14 @@ def test_it_lays_out_everything_and_the_second_time_nothing_changes(
     stand_in: Path,
 ) -> None:
     root = stand_in.parent / "root"
+    before = os.umask(0o077)  # as some administrators have it
     done = run(stand_in, "/mnt/disk/chain")
+    os.umask(before)
     assert done.returncode == 0, done.stderr
     first = laid_out(root)
+    modes = {"etc/flightchain.env": 0o640, "mnt/disk": 0o755, "mnt/disk/chain": 0o750}
+    modes |= {"opt/flightchain/backend/cli/commands.py": 0o644, "usr/local/bin/flightchain": 0o755}
+    assert {name: (root / name).stat().st_mode & 0o777 for name in modes} == modes
     units = "etc/systemd/system"
     assert set(first) >= {
         "etc/flightchain.env",
@@ -412,6 +419,33 @@ def test_programs_of_root_are_found_in_a_shell_of_su(stand_in: Path) -> None:
     put(folder, "id", '[ "$1" = -u ] && echo 0 || echo root')
     done = ran("sh", DEPLOY / "flightchain", "tip", env={"PATH": f"{folder}:/usr/bin:/bin"})
     assert "runuser: not found" not in done.stderr
+
+
+class Unready(Handler):
+    """A service whose answer is the status in its path, with a reason if there is room for one."""
+
+    def do_GET(self) -> None:
+        self.send_response(int(self.path[1:4]))
+        self.end_headers()
+        self.wfile.write(b'{"detail": "block 3 is damaged"}' if self.path[4:] else b"no")
+
+
+@each_of(
+    ("path", "reason"),
+    [
+        ("/200?", ""),
+        ("/503?", "block 3 is damaged\n"),
+        ("/500", "it answers with status 500\n"),
+        ("", "no answer at 127.0.0.1:1: [Errno 111] Connection refused\n"),
+    ],
+)
+def test_why_a_service_is_not_ready_is_said_in_its_own_words(path: str, reason: str) -> None:
+    with served_by(Unready) as url:
+        place = url.removeprefix("http://") if path else "127.0.0.1:1"
+        done = ran_alone(
+            f"VENV={Path(sys.executable).parents[1]}", f"problem_at {place} {path or '/'}"
+        )
+    assert (done.stdout, done.stderr) == (reason, "")
 
 
 def test_it_says_once_why_it_waits_for_long() -> None:
@@ -644,12 +678,14 @@ def test_the_command_line_reads_the_settings_as_systemd_does(tmp_path: Path, wri
     assert (done.stdout, done.stderr) == ("KEY URL|$HOME/a=b|-P -m backend tip\n", "")
 
 
-def test_quotes_in_the_settings_are_not_a_part_of_them(stand_in: Path) -> None:
+def test_quotes_are_no_part_of_the_settings_and_the_last_one_counts(stand_in: Path) -> None:
     root = stand_in.parent / "root"
     settings = root / "etc/flightchain.env"
     settings.parent.mkdir(parents=True)
     settings.write_text(
-        "FLIGHTCHAIN_DIR=\"/mnt/a\"\r\nFLIGHTCHAIN_DATA='none'\n", "utf-8", newline=""
+        "FLIGHTCHAIN_DIR=/mnt/b\nFLIGHTCHAIN_DIR=\"/mnt/a\"\r\nFLIGHTCHAIN_DATA='none'\n",
+        "utf-8",
+        newline="",
     )
     (root / "mnt/a").mkdir(parents=True)
     done = run(stand_in)

@@ -1,5 +1,6 @@
 """A file is sent to the service in parts, checked whole, and added; whatever happens meanwhile."""
 
+import csv
 import gzip
 import os
 import shutil
@@ -8,6 +9,7 @@ import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ from click.testing import CliRunner
 
 from backend.base import files
 from backend.base.errors import InvalidQuery, NotFound, TryLater, WriteFailed
+from backend.chain.fields import FIELD_NAMES
 from backend.cli.sent_file import sent_file
 from backend.ledger import file_imports
 from backend.ledger.file_imports import FileImports
@@ -123,16 +126,51 @@ def test_bad_rows_are_left_out_only_if_that_is_asked(service: Service) -> None:
     assert "must be receiving or checked" in sender.post(f"{sender.path}/check").text
 
 
+def test_a_file_with_wrong_days_in_most_rows_is_refused(tmp_path: Path) -> None:
+    """2019-03-04 of 3 April: its weekday is that of 4 March by chance."""
+    days = [date(2019, 3, number) for number in range(1, 29)]
+    rows = [
+        (2019, day.isoweekday(), f"{day:%Y-%d-%m}", *flight[3:])
+        for day, flight in zip(days, generated(28), strict=True)
+    ]
+    body, imports = csv_of(rows).encode(), FileImports(new_chain(tmp_path, min_free_bytes=0))
+    import_id = imports.append(imports.begin("f.csv", len(body)).IMPORT_ID, 0, body).IMPORT_ID
+    CliRunner().invoke(sent_file, [import_id], obj=settings_for(tmp_path))
+    sent = imports.of(import_id)
+    message = (
+        "It has wrong days in most rows, so the others may be right by chance; correct the days"
+    )
+    assert (sent.state, sent.message, sent.report) == ("refused", message, None)
+
+
+def test_where_an_airport_is_follows_from_the_ledger(tmp_path: Path) -> None:
+    place = {"ORIGIN": "QQQ", "ORIGIN_CITY_NAME": "Quay, VA", "ORIGIN_STATE_NM": "Virginia"}
+    flights = [changed(flight, **place) for flight in generated(2)]
+    seal(settings_for(tmp_path), [flights[:1]])
+    left_out = {FIELD_NAMES.index("ORIGIN_CITY_NAME"), FIELD_NAMES.index("ORIGIN_STATE_NM")}
+    rows = list(csv.reader(csv_of(flights).splitlines()))
+    shorter = [[cell for at, cell in enumerate(row) if at not in left_out] for row in rows]
+    body = "\n".join(",".join(f'"{cell}"' for cell in row) for row in shorter).encode()
+    imports = FileImports(settings_for(tmp_path, min_free_bytes=0))
+    import_id = imports.append(imports.begin("f.csv", len(body)).IMPORT_ID, 0, body).IMPORT_ID
+    CliRunner().invoke(sent_file, [import_id], obj=settings_for(tmp_path))
+    report = imports.of(import_id).report
+    assert report is not None
+    assert (report["accepted"], report["already_there"], report["rejected"]) == (1, 1, 0)
+
+
 def test_a_check_knows_the_flights_that_are_pending(tmp_path: Path) -> None:
     settings, body = new_chain(tmp_path, min_free_bytes=0), flights_of(7, 30).encode()
+    pending = [changed(flight, OP_CARRIER_AIRLINE_ID=7) for flight in generated(20)]
+    late = changed(pending[0], ARR_DELAY=777)
     with client_of(settings) as client:
-        client.post("/transactions/batch", data=flights_of(7, 20), headers=CSV)
+        client.post("/transactions/batch", data=csv_of([late, *pending[1:]]), headers=CSV)
     imports = FileImports(settings)
     import_id = imports.append(imports.begin("f.csv", len(body)).IMPORT_ID, 0, body).IMPORT_ID
     CliRunner().invoke(sent_file, [import_id], obj=settings)
     report = imports.of(import_id).report
     assert report is not None
-    assert (report["accepted"], report["already_there"]) == (10, 20)
+    assert (report["accepted"], report["already_there"], report["conflicts"]) == (10, 19, 1)
     checked = imports.of(import_id)
     imports.note(msgspec.structs.replace(checked, report={**report, "rejected": 1}))
     CliRunner().invoke(sent_file, [import_id, "--add"], obj=settings)
@@ -141,8 +179,24 @@ def test_a_check_knows_the_flights_that_are_pending(tmp_path: Path) -> None:
     CliRunner().invoke(sent_file, [import_id, "--add"], obj=settings)
     added = imports.of(import_id).added
     assert added is not None
-    assert (added.flights, added.already_there) == (10, 20)
+    assert (added.flights, added.already_there, added.conflicts) == (10, 19, 1)
     assert not imports.path(import_id).exists()  # nobody needs it any more
+
+
+def test_who_sent_a_file_knows_what_was_added_before_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def breaking(settings: object, sources: object, watcher: Any) -> None:
+        watcher.on_progress(Mock(imported=5, fraction=0.5))
+        raise WriteFailed("the disk is full")
+
+    monkeypatch.setattr("backend.sealing.importer.import_all", breaking)
+    settings, body = new_chain(tmp_path, min_free_bytes=0), flights_of(7, 9).encode()
+    imports = FileImports(settings)
+    import_id = imports.append(imports.begin("f.csv", len(body)).IMPORT_ID, 0, body).IMPORT_ID
+    CliRunner().invoke(sent_file, [import_id, "--add"], obj=settings)
+    said = "the disk is full; 5 flights were added before that; check it again to add the rest"
+    assert (imports.of(import_id).state, imports.of(import_id).message) == ("stopped", said)
 
 
 def test_a_file_is_not_refused_for_what_is_wrong_with_the_ledger(tmp_path: Path) -> None:

@@ -105,6 +105,8 @@ def test_of_a_long_line_a_terminal_shows_both_ends(monkeypatch: pytest.MonkeyPat
     ("share", "elapsed_s", "message"),
     [
         (0.5, 10, ", 10 s left"),
+        (0.5, 89, ", 89 s left"),
+        (0.99, 10, ", 1 s left"),
         (0.9, 10, ", 1 s left"),
         (0.1, 60, ", 9 min left"),
         (0.5, 0.5, ""),  # too early

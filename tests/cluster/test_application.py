@@ -69,6 +69,8 @@ def test_flights_of_all_nodes_are_mined_in_the_order_of_their_acceptance(engine:
         newest = receipts.newest()
         assert newest is not None
         assert (newest.height, newest.hash, newest.proposer) == (1, tip, "node0")
+        with receipts._writes() as run:  # after a power cut, a journal that is back would undo it
+            assert run("PRAGMA synchronous").get == 3, "EXTRA, which syncs the folder, too"
 
 
 def test_no_flight_is_mined_twice_however_often_it_is_sent(engine: Engine) -> None:

@@ -358,6 +358,23 @@ def test_a_chain_that_was_cut_and_grew_beyond_serves_no_stale_block(
         assert asked(cached, height) == store.place(height).hash.hex()
 
 
+def test_what_was_read_while_the_chain_was_cut_is_not_kept(tmp_path: Path) -> None:
+    make_chain(tmp_path, [1] * 25)
+    new: list[str] = []
+
+    class Cut(BlockStore):
+        def frames(self, first: int, count: int) -> list[tuple[Place, bytes]]:
+            frames = super().frames(first, count)
+            if not new:
+                new.append(regrown(tmp_path, 1))
+                asked(cached, 26)  # by another thread, which notices
+            return frames
+
+    cached = CachedBlocks(Cut(tmp_path), 10**6, RUN)
+    assert asked(cached, 25) not in new
+    assert asked(cached, 25) == new[0]
+
+
 @each_of("cache_bytes", [0, 4_000, 10**6])
 def test_what_is_damaged_is_never_served_and_hides_nothing_else(
     tmp_path_factory: pytest.TempPathFactory, cache_bytes: int

@@ -62,6 +62,7 @@ def test_a_file_that_cannot_be_written_leaves_the_old_one_and_no_temporary(
 def test_a_new_file_replaces_the_old_one_whole(tmp_path: Path) -> None:
     path = tmp_path / "heights.dat"
     for data in (b"", b"a long one" * 1000, b"short"):
+        path.with_name(f"{path.name}.tmp").write_bytes(b"what a crash has left of it")
         files.write_new(path, data)
         assert {p.name: p.read_bytes() for p in tmp_path.iterdir()} == {path.name: data}
 

@@ -136,7 +136,12 @@ def test_bars_stand_side_by_side_within_the_plot(count: int) -> None:
     assert chart.bars[-1].x + chart.bars[-1].width <= 100 + 1e-9
     for left, right in pairwise(chart.bars):
         assert left.x + left.width <= right.x + 1e-9
-    assert chart.area.count("M") == (count if count > 100 else 0)
+    rectangles = re.findall(r"M(\S+) (\S+)V([\d.]+)H([\d.]+)V([\d.]+)", chart.area)
+    assert len(rectangles) == (count if count > 100 else 0)
+    for bar, rectangle in zip(chart.bars, rectangles, strict=False):
+        bottom = bar.y + bar.height
+        sides = [bar.x, bottom, bar.y, bar.x + bar.width, bottom]
+        assert list(map(float, rectangle)) == pytest.approx(sides, abs=0.01)
 
 
 def test_a_histogram_has_its_bins_in_order_and_a_line_where_late_begins() -> None:
@@ -146,6 +151,7 @@ def test_a_histogram_has_its_bins_in_order_and_a_line_where_late_begins() -> Non
     assert [(tick.at, tick.label) for tick in chart.ticks] == [(25, "0"), (75, "30+")]
     assert [(bar.text, bar.kind) for bar in chart.bars] == [("a", "w"), ("c", "y"), ("d", "z")]
     assert chart.divide == 50
+    assert [tick.label for tick in chart.axis.ticks] == [f"{n} %" for n in range(0, 60, 10)]
     assert chart.bars[1].x < 75 < chart.bars[2].x
 
 
@@ -166,13 +172,14 @@ def test_a_line_passes_through_the_places_of_its_values() -> None:
     (line,) = chart.lines
     low, high = chart.axis.low, chart.axis.high
     assert [x for x, _ in line.marks] == [25, 75]
+    assert line.beyond == ()
     assert [high - y * (high - low) / 100 for _, y in line.marks] == pytest.approx([-10, 30])
 
 
 def test_a_smooth_line_is_drawn_before_dots_of_the_values() -> None:
-    values = {day: float(day % 20) for day in range(200)}
-    smooth = dict.fromkeys(range(3, 197), 9.0)
-    chart = line_in_time(days(200), values, smooth, [])
+    values = {day: float(day % 20) for day in range(60)}
+    smooth = dict.fromkeys(range(3, 57), 9.0)
+    chart = line_in_time(days(60), values, smooth, [])
     (line,) = chart.lines
     points = [(float(x), float(y)) for x, y in re.findall(r"([\d.]+) ([\d.]+)", line.path)]
     assert len(points) == len(smooth)

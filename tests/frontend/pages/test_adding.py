@@ -4,6 +4,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from html import unescape
+from http import HTTPStatus
 from typing import Any
 
 import pytest
@@ -16,7 +17,8 @@ from backend.questions.carriers import CARRIER
 from frontend.filters import sentence
 from frontend.search.fields import NO_NUMBER
 from tests.api.processes import until
-from tests.frontend.pages.reading import text, text_of
+from tests.frontend.fake_backend import answering
+from tests.frontend.pages.reading import pages_over, text, text_of
 from tests.frontend.writing import (
     FLIGHTS,
     GOOD_FORM,
@@ -305,6 +307,15 @@ def test_a_full_mempool_is_said_in_words(tmp_path_factory: pytest.TempPathFactor
         assert value_of(page, "OP_CARRIER_FL_NUM") == "13"
         assert re.search(r"The next block is due in 5\d minutes", text(visitor.client, second))
         assert "Both count" in visitor.client.get(second).text
+
+
+def test_an_error_of_the_backend_is_none_of_the_form() -> None:
+    form, headers = {**GOOD_FORM, "key": "0" * 32, "step": "add"}, {"Origin": "http://localhost"}
+    with answering(lambda *_: (HTTPStatus.INTERNAL_SERVER_ERROR, {"detail": "it broke"})) as url:
+        page = pages_over(url).post("/add", data=form, headers=headers)
+    assert page.status_code == 502
+    assert notice(page).startswith("The ledger reports an error: it broke.")
+    assert hidden(page.text)["key"] == form["key"]
 
 
 def test_a_form_is_kept_while_the_backend_is_away(lonely_pages: FlaskClient) -> None:

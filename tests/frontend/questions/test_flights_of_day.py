@@ -114,6 +114,7 @@ def test_days_are_counted_from_the_day_of_the_flight(
         ("JFK", "BOS", "2013-07-01", "0800", "0730", 40, 1),  # it waited for most of a day
         ("SFO", "PHX", "2013-03-09", "2330", "0120", 90, 1),  # before the clocks change
         ("SFO", "PHX", "2013-07-01", "2330", "0115", 90, 1),  # and after it
+        ("ORD", "MKE", "2013-11-03", "0130", "0110", 25, 0),  # while the clocks go back
         ("EWR", "SFO", "2013-07-01", "2200", "0110", None, 1),
         ("OGG", "PDX", "2008-01-04", "1615", "0150", 560, 1),  # its time in the air is too long
         ("HNL", "SMF", "2008-01-04", "1333", "2107", 550, 0),

@@ -78,6 +78,7 @@ def test_it_says_by_which_measure() -> None:
     assert "delay" not in cancelled
     mean = str(verdict(rows, "average_delay", is_descending=False))
     assert mean.startswith("JetBlue has the lowest mean arrival delay (2.0 min)")
+    assert "the difference is between 3.0 and 3.0 minutes, with 95" in mean
     flights = str(verdict(rows, "flights", is_descending=True))
     assert "chance" not in flights
 
