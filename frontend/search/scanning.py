@@ -120,11 +120,10 @@ class Scanner:
         start = self._tokens[at].start
         days, after_days = self._up_to_token(times_at(self._text, start, self._newest))
         if days and after_days >= after_name:
-            if _FOUR_DIGITS.fullmatch(self._tokens[at].text):
-                if after_days == at + 1:
-                    return self._year_or_number(days[0], at, before)
-                if self._is_named_flight(at, before):  # "UA 2013 July 4", but not "2013 July 4"
-                    return self._word(at, before), at + 1
+            if _FOUR_DIGITS.fullmatch(self._tokens[at].text) and after_days == at + 1:
+                return self._year_or_number(days[0], at, before)
+            if self._is_flight_before_days(at, before, after_days):
+                return self._word(at, before), at + 1
             also = named if after_days == after_name else []
             return [*also, *(Part(DAYS, meaning) for meaning in days)], after_days
         if named:
@@ -224,6 +223,21 @@ class Scanner:
     def _is_named_flight(self, at: int, before: str) -> bool:
         """Return whether a carrier or a word such as "flight" stands in front of the token."""
         return before == CARRIERS or (at > 0 and self._tokens[at - 1].word in NUMBER_FOLLOWS)
+
+    def _is_flight_before_days(self, at: int, before: str, after_days: int) -> bool:
+        """Return whether a number is of a flight although days begin with it, up to `after_days`.
+
+        "UA 2013 July 4" and "UA 15 July 4", but not "UA 15 July" or "UA 15 July 8 am".
+        """
+        text = self._tokens[at].text
+        if not (text.isdigit() and self._is_named_flight(at, before)):
+            return False
+        if _FOUR_DIGITS.fullmatch(text):
+            return True
+        if after_days == len(self._tokens) or hour_at(self._text, self._tokens[after_days].start):
+            return False
+        behind = times_at(self._text, self._tokens[at + 1].start, self._newest)
+        return self._up_to_token(behind)[1] > after_days
 
     def _is_day_of_list(self, at: int, before: str) -> bool:
         """Return whether a number may be a day beside another one: "May 5, 6", "5, 6 May"."""

@@ -284,6 +284,9 @@ ADDRESSES: dict[str, list[str]] = {
     "EWR 2013 july": [f"/airports/EWR?{JULY}"],
     "UA 2013 july": [f"/report?OP_CARRIER_FL_NUM=2013&{UNITED}&{JULY}"],
     "flight 2013 july 4": ["/filter_transactions?OP_CARRIER_FL_NUM=2013&FL_DATE=2013-07-04"],
+    "UA 15 july 4": [f"/filter_transactions?OP_CARRIER_FL_NUM=15&{UNITED}&FL_DATE=2013-07-04"],
+    "flight 15 july 4, 2013": ["/filter_transactions?OP_CARRIER_FL_NUM=15&FL_DATE=2013-07-04"],
+    "UA 15 july": [f"/average_delays?{UNITED}&INITIAL_DATE=2013-07-15&FINAL_DATE=2013-07-15"],
     "flight 2013": ["/report?OP_CARRIER_FL_NUM=2013"],
     "cancelled flights 2013": [
         f"/days?{YEAR}&sort=cancelled",
@@ -395,6 +398,9 @@ UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
     ],
     "JFK until 8 am": [("/airports/JFK", ("until 8:00",))],
     "JFK between 6 and 9 am": [("/airports/JFK", ("6 and 9 am",))],
+    "UA 5 july 8 am": [
+        (f"/average_delays?{UNITED}&INITIAL_DATE=2013-07-05&FINAL_DATE=2013-07-05", ("8:00",)),
+    ],
     "why was UA 1545 late": [(f"/report?{UA_1545}", ("why",))],
     "long flights from JFK": [("/airports/JFK", ("long",))],
     "flights that arrived at JFK at 5 pm": [("/airports/JFK#arrivals", ("arrival at 17:00",))],
