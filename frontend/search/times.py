@@ -78,8 +78,12 @@ def interval(first: Days, last: Days) -> Days | None:
     """Return the days from the beginning of `first` to the end of `last`; None if there are none.
 
     Where only one of them has a year, the other lies as close as possible: "November to February
-    2013" begins in 2012. "10 January to 5 January" is a slip, and no year less five days.
+    2013" begins in 2012. "10 January to 5 January" is a slip, and no year less five days. "Summer
+    2012-2013" may be two summers.
     """
+    of_year = _months(1, 12)
+    if last == of_year(last.first.year) and first != of_year(first.first.year):
+        return None
     if not first.has_year and first.first > last.last and first.first.month == last.last.month:
         return None
     try:
@@ -203,6 +207,8 @@ def _days(parts: dict[str, str | None], newest: date) -> Days:
     if year and len(year) == SHORT_YEAR:
         latest = newest.year + SHORT_YEARS_AHEAD
         year = str(latest - (latest - int(year)) % 100)
+    if year and (before := parts.get("before")) and (int(year) - int(before)) % 100 != 1:
+        raise ValueError
     if named := parts.get("named"):
         return _latest(year, newest, NAMED[named.lower()])
     if month is None:
@@ -286,6 +292,7 @@ _PATTERNS = tuple(
         r"(?P<meant>today|yesterday|tomorrow|tonight|now)",
         rf"(?:{_NAMED}|{_NAME}){_IN_YEAR}",
         rf"{_NAMED} (?P<year>0\d){_NO_HOUR}",  # "winter 08", but "July 08" is a day
+        rf"(?P<named>winter) (?:of )?(?P<before>\d{{4}}|\d\d)(?: ?[-–/] ?| to ){_ANY_YEAR}",
         rf"{_YEAR}[-/.]{_NUMBER}(?:[-/.]{_DAY})?",
         rf"{_YEAR}(?P<month>\d\d)(?P<day>\d\d)",
         *_EITHER_ORDER,
