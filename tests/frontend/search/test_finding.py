@@ -127,6 +127,8 @@ def test_days_as_the_search_says_they_may_be_written_are_one_day(
     for day in one_day.replace(" or ", ", ").split(", "):
         assert [page.address for page in finder.pages(day)] == ["/days/2013-01-13"]
     assert len(finder.pages(two_days)) == 2
+    several = hint.partition("several days as ")[2].partition(".")[0].split(" or ")
+    assert all("/rankings?" in finder.pages(days)[0].address for days in several)
 
 
 def test_a_page_that_two_meanings_lead_to_is_told_as_the_first_of_them(finder: Finder) -> None:
