@@ -78,18 +78,24 @@ def require_fit(page: Page, widths: tuple[int, ...] = WIDTHS) -> None:
 
 
 def require_structure(page: Page) -> None:
-    """Fail unless it has a language, one heading of the first level, and one main part."""
-    language, headings, main_parts = page.evaluate(
+    """Fail unless it has a language, one heading of the first level, and one main part.
+
+    A list of choices that must be filled in begins with an empty one, by the rules of HTML.
+    """
+    language, headings, main_parts, choices = page.evaluate(
         """() => [
             document.documentElement.getAttribute("lang"),
             [...document.querySelectorAll("h1")].map(heading => heading.innerText.trim()),
             document.querySelectorAll("main").length,
+            document.querySelectorAll(
+                "select[required] > :first-child:not([value=''])").length,
         ]"""
     )
     assert language == "en"
     assert len(headings) == 1
     assert headings[0]
     assert main_parts == 1
+    assert choices == 0
 
 
 def violations(page: Page, rules: list[str], left_out: str = "") -> str:
