@@ -11,7 +11,7 @@ from frontend.form_request import Values
 
 AWAY = "The ledger does not answer, so it is unknown whether anything was added."
 NEVER_TWICE = "Nothing is added twice."
-ASKS_FOR_ONE = "Only people with a token can write to this ledger. Please enter yours."
+ASKS_FOR_ONE = "This needs a token. Please enter yours."
 KNOWS_ANOTHER = "This token is unknown or was revoked. Please enter another one."
 
 

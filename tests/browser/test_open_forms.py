@@ -137,7 +137,7 @@ def test_a_token_is_typed_once_and_one_that_is_revoked_is_said_to_be(
     with serving(folder, **more) as service, shown(service) as url:
         page = opened(context.new_page(), url)
         below = page.locator("#result").get_by_label("Write token")
-        assert "Only people with a token" in checked(page, path)
+        assert "This needs a token" in checked(page, path)
         page.get_by_label("Write token").fill(first)
         assert "All 120 rows are flights." in checked(page, path)
         assert below.count() == 0

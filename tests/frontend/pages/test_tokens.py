@@ -11,7 +11,7 @@ from tests.flights import csv_of
 from tests.frontend.writing import GOOD_FORM, Visitor, errors_beside, hidden, visiting
 
 FIELD = 'name="TOKEN" type="password"'
-NONE, WRONG = "Only people with a token", "This token is unknown or was revoked"
+NONE, WRONG = "This needs a token", "This token is unknown or was revoked"
 
 
 @pytest.fixture(scope="module")
