@@ -74,6 +74,9 @@ RENAME = """word => {
 }"""
 """Gives all cities a name that is a long word."""
 
+LATE = "states => states.forEach(state => { state.textContent = 'On time, 11 min late'; })"
+LARGER = "document.documentElement.style.fontSize = '150%'"
+
 Open = Callable[[str], Page]
 
 
@@ -147,15 +150,25 @@ def test_long_words_do_not_make_a_page_wider_than_its_window(narrow: Open) -> No
 
 
 def test_a_month_that_is_not_whole_makes_no_page_wider(narrow: Open) -> None:
-    """The ledger has one month, so the name of another stands in its table of weekdays."""
+    """The ledger has one month, so the name of a season stands in its table of weekdays."""
     page = narrow("/airports/{airport}")
     page.locator(".when").evaluate(
         """when => when.insertAdjacentHTML("beforeend", `<table class="week"><tbody><tr>
-            <th>January<small> (January 2009 until the 2nd)</small> <small class="few">few
-            flights</small></th><td class="n">78</td><td class="n">9,999</td>
+            <th>Autumn (Sep to Nov)<small> (January 2009 until the 2nd)</small> <small
+            class="few">few flights</small></th><td class="n">78</td><td class="n">99,999</td>
             <td class="n">12.3 min early</td></tr></tbody></table>`)"""
     )
     require_fit(page)
+    page.evaluate(LARGER)
+    require_fit(page, (WIDTH,))
+
+
+def test_text_half_again_as_large_makes_no_page_wider(narrow: Open) -> None:
+    for address in ("/", "/transactions/{id}"):
+        page = narrow(address)
+        page.locator(".state").evaluate_all(LATE)
+        page.evaluate(LARGER)
+        require_fit(page, (WIDTH,))
 
 
 def test_words_have_room(narrow: Open) -> None:
