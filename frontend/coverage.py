@@ -1,16 +1,20 @@
 """Tells what the ledger covers; asks the backend every few seconds at most."""
 
 import time
+from calendar import monthrange
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, cached_property, partial
+from itertools import groupby
 from typing import Any
 
 from frontend.backend_client import Backend
 from frontend.errors import BackendAway, Refused
+from frontend.filters import short_interval
 
 ASK_AGAIN_S = 5.0
+MOST_PERIODS = 5  # that are named
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,31 @@ class Coverage:
             return False
         months = self.months()
         return not months or day[:7] in months
+
+    def days(self, first: str = "", last: str = "9999-12-31") -> str:
+        """Return which days from `first` to `last` it covers, such as "January 2008 and 2013".
+
+        Months without flights are left out. "" if it covers none of these days.
+        """
+        if not self.first_date or not self.last_date:
+            return ""
+        first, last = max(first, self.first_date), min(last, self.last_date)
+        periods = [*self._periods(first, last)]
+        names = [short_interval(*period) for period in periods]
+        if len(names) > MOST_PERIODS:
+            return f"{len(names)} periods from {short_interval(periods[0][0], periods[-1][1])}"
+        return " and ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+
+    def _periods(self, first: str, last: str) -> Iterator[tuple[str, str]]:
+        """Yield the first and last day of each run of months with flights, cut at both ends."""
+        if not self.months() and first <= last:
+            yield first, last
+        months = (month for month in self.months() if first[:7] <= month <= last[:7])
+        numbered = ((int(month[:4]) * 12 + int(month[5:]), month) for month in months)
+        for _, group in groupby(enumerate(numbered), lambda item: item[1][0] - item[0]):
+            run = [month for _, (_, month) in group]
+            days_of_last = monthrange(int(run[-1][:4]), int(run[-1][5:]))[1]
+            yield max(first, f"{run[0]}-01"), min(last, f"{run[-1]}-{days_of_last}")
 
     @cached_property
     def cities(self) -> dict[str, int]:

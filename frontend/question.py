@@ -164,10 +164,10 @@ class Question:
     def covered_days(self, known: Coverage) -> str:
         """Return which days of its interval the ledger covers; "" if all of them or none."""
         asked = [self.values[name] for name in DAYS if name in self.values]
-        if len(asked) < len(DAYS) or not known.first_date or not known.last_date:
+        if len(asked) < len(DAYS):
             return ""
-        first, last = max(asked[0], known.first_date), min(asked[1], known.last_date)
-        return short_interval(first, last) if first <= last and [first, last] != asked else ""
+        covered = known.days(*asked)
+        return covered if covered != short_interval(*asked) else ""
 
     def beside(self, fields: Collection[str], known: Coverage) -> list[tuple[str, Any, str]]:
         """Return (parameter, value, in words) of all that is in none of these fields of a form.

@@ -151,6 +151,7 @@ BEFORE_FLIGHT_12 = (
     "/filter_transactions?OP_CARRIER_FL_NUM=12&FL_DATE=2010-03-02&FINAL_DATE=2016-06-10"
 )
 STATUS_13 = "/filter_transactions?OP_CARRIER_FL_NUM=13&FL_DATE=2016-06-11"
+COVERED = "March 2010, 1 June to 31 July 2016 and December 2016"
 NOT_COVERED = "/filter_transactions?OP_CARRIER_FL_NUM=8&FL_DATE=2013-05-01"
 COUNTED = "/flight_counter?ORIGIN=BTV&DEST=JFK"
 COUNTED_4_JULY = "/flight_counter?ORIGIN=BTV&DEST=BOS&INITIAL_DATE=2016-07-04&FINAL_DATE=2016-07-05"
@@ -238,7 +239,8 @@ COUNTED_4_JULY = "/flight_counter?ORIGIN=BTV&DEST=BOS&INITIAL_DATE=2016-07-04&FI
         ),
         (COUNTED_4_JULY, "There were no flights on 1 of 2 days.</p>"),
         (COUNTED_4_JULY, "Mon 4 Jul 2016 0 Tue 5 Jul 2016 1"),
-        (NOT_COVERED, "to 31 December 2016, but none at all on that day."),
+        (NOT_COVERED, f"The ledger has flights of {COVERED}, but none at all on that day."),
+        ("/rankings", f"Of these days, the ledger covers only {COVERED}."),
         (f"{NOT_COVERED}&FINAL_DATE=2013-05-31", "but none at all on these days."),
         (STATUS_13, "Thu 9 Jun No data Fri 10 Jun No flight Sat 11 Jun"),
         (

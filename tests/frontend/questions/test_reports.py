@@ -95,6 +95,32 @@ def test_months_and_years_without_flights_are_not_offered() -> None:
     assert [name for name, *_ in offered(known)][2:] == names
 
 
+GAPS = ["2008-01", *(f"2013-{month:02}" for month in range(1, 13)), "2014-01"]
+
+
+@each_of(
+    ("has", "asked", "words"),
+    [
+        (GAPS, (), "January 2008 and 1 January 2013 to 2 January 2014"),
+        (GAPS, ("2008-01-05", "2008-12-31"), "5 to 31 January 2008"),
+        (GAPS, ("2012-01-01", "2013-12-31"), "2013"),
+        (GAPS, ("2010-01-01", "2010-12-31"), ""),
+        (GAPS, ("2015-01-01", "2015-12-31"), ""),
+        ([], ("2010-01-01", "2015-12-31"), "1 January 2010 to 2 January 2014"),
+        (
+            [f"{year}-01" for year in range(2008, 2015)],
+            (),
+            "7 periods from 1 January 2008 to 2 January 2014",
+        ),
+    ],
+)
+def test_months_without_flights_are_not_said_to_be_covered(
+    has: list[str], asked: tuple[str, ...], words: str
+) -> None:
+    known = replace(covering("2008-01-01", "2014-01-02"), months=lambda: has)
+    assert known.days(*asked) == words
+
+
 @pytest.mark.parametrize(
     ("first", "last", "words"),
     [
