@@ -5,9 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.api.processes import ROOT, until
-from tests.faults.clients import memories, posting
-from tests.faults.house import WEB, WORKER, house_in, kill, roles_of
+from tests.api.processes import ROOT
 from tests.faults.report import Task, details
 from tests.faults.scenarios import SCENARIOS, Scenario
 
@@ -36,20 +34,3 @@ def test_the_documents_name_every_scenario_and_how_much_of_it_is_done() -> None:
     for scenario in SCENARIOS:
         (line,) = [line for line in text.splitlines() if line.startswith(f"| `{scenario.name}` |")]
         assert line.endswith(f"`--{scenario.option} {scenario.full:g}` |"), line
-
-
-BACK_WITHIN_S = 15.0
-
-
-def test_a_killed_web_server_is_back_soon_though_clients_keep_asking(tmp_path: Path) -> None:
-    remembered = memories(4)
-    with house_in(tmp_path) as house:
-        house.serve()
-        with posting(house.port, remembered, pause_s=0.001):
-            until(lambda: all(memory.acknowledged for memory in remembered))
-            before = roles_of(house.folder)
-            kill(before[WEB])
-            until(
-                lambda: bool(set(roles_of(house.folder).get(WORKER, [])) - set(before[WORKER])),
-                BACK_WITHIN_S,
-            )

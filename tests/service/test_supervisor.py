@@ -26,12 +26,14 @@ from tests.api.processes import (
     until,
 )
 from tests.api.worlds import GOOD, Json, seal, settings_for
+from tests.faults.clients import memories, posting
 from tests.flights import on_disk
 from tests.storage.chains import block_file
 
 pytestmark = pytest.mark.slow
 
 DAYS = {"INITIAL_DATE": "2015-01-01", "FINAL_DATE": "2015-01-31"}
+BACK_WITHIN_S = 15.0
 QUESTION = "/average_delays?" + urlencode({"OP_CARRIER_AIRLINE_ID": 19393, **DAYS})
 
 
@@ -102,12 +104,16 @@ def test_a_killed_miner_is_replaced_and_mines_what_was_pending(service: Service)
     assert "the miner ended with status -9" in service.said()
 
 
-def test_a_killed_web_server_is_replaced_with_all_its_workers(service: Service) -> None:
-    master, workers = service.web_master(), service.workers()
-    os.kill(master, signal.SIGKILL)
-    until(lambda: not {master, *workers} & set(service.processes()))
+def test_a_killed_web_server_is_replaced_with_all_its_workers_though_clients_keep_asking(
+    service: Service,
+) -> None:
+    master, workers, remembered = service.web_master(), service.workers(), memories(4)
+    with posting(service.port, remembered, pause_s=0.001):
+        until(lambda: all(memory.acknowledged for memory in remembered))
+        os.kill(master, signal.SIGKILL)
+        until(lambda: not {master, *workers} & set(service.processes()))
+        until(lambda: len(service.booted()) == 2, BACK_WITHIN_S)
     until(service.answers)
-    until(lambda: len(service.booted()) == 2)
     assert service.web_master() != master
     assert service.post(mode="commit").status_code == 201
 
