@@ -19,6 +19,7 @@ from backend.index.index_file import index_path
 from backend.index.table_checks import PARTS
 from backend.ledger.ledger import Ledger
 from backend.mempool import Mempool
+from backend.sealing.miner import Miner
 from backend.storage.damage_notes import DamageNotes
 from backend.storage.layout import ENTRY_BYTES, MARK_NAME
 from backend.storage.tokens import FILE_NAME as TOKENS_NAME
@@ -26,14 +27,15 @@ from backend.storage.tokens import Tokens
 from backend.verify import scrub as scrub_module
 from backend.verify.scrub import LOOK_AGAIN_S, SHARE, Scrub, scrubbing
 from backend.verify.scrub_state import FILE, ScrubState
-from tests.api.processes import serving, until
+from tests.api.processes import until
 from tests.api.test_metrics import scraped, value
+from tests.api.worlds import client_of, problem, settings_for
 from tests.flights import flight
 from tests.index.tampering import blocks_in, write_blocks
 from tests.index.worlds import execute, follow, following, make_chain, plain_flight
 from tests.mempool.spoiling import store_path
 from tests.storage.chains import block_file, flip, flip_in_block, table_path
-from tests.submitting import accept_in
+from tests.submitting import accept_in, at_work
 
 TIP = 4
 PIECES = TIP + 1 + len(PARTS) + 1
@@ -463,28 +465,27 @@ def test_what_was_found_keeps_a_ledger_from_being_ready(bench: Bench) -> None:
 
 
 @pytest.mark.slow
-def test_a_service_scrubs_finds_damage_and_takes_it_back(tmp_path: Path) -> None:
-    folder = tmp_path / "chain"
-    make_chain(folder, [[plain_flight()], [plain_flight()]])
-    with serving(folder, FLIGHTCHAIN_SCRUB_HOURS=0.0003, FLIGHTCHAIN_CLOCK_WAIT_S=0) as service:
-        until(
-            lambda: (
-                ("flightchain_scrub_last_complete_timestamp_seconds", frozenset())
-                in scraped(service)
-            )
-        )
-        samples = scraped(service)
+def test_a_miner_scrubs_finds_damage_and_takes_it_back(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path / "chain", scrub_hours=0.0003, clock_wait_s=0)
+    make_chain(settings.folder, [[plain_flight()], [plain_flight()]])
+    said: list[str] = []
+    with at_work(Miner(settings, said.append)), client_of(settings) as client:
+
+        def is_ready() -> bool:
+            return client.get("/health/ready").status_code == 200
+
+        completed = "flightchain_scrub_last_complete_timestamp_seconds"
+        until(lambda: is_ready() and (completed, frozenset()) in scraped(client))
+        samples = scraped(client)
         assert 0 <= value(samples, "scrub_progress") <= 1
         assert value(samples, "scrub_problems") == 0
         assert abs(value(samples, "scrub_last_complete_timestamp_seconds") - time.time()) < 60
-        flip_in_block(folder, 1)
-        until(lambda: service.get("/health/ready").status_code == 503)
-        problem = service.get("/health/ready").json()
-        assert "block 1 is damaged" in problem["detail"]
-        assert value(scraped(service), "scrub_problems") == 1
-        assert service.get("/blocks/2").status_code == 200
-        flip_in_block(folder, 1)
-        until(service.answers)
-        assert service.said().count("the scrub found that block 1 is damaged") == 1
-        assert service.stop() == 0
-    assert FILE.read(folder) is not None
+        flip_in_block(settings.folder, 1)
+        until(lambda: not is_ready())
+        assert "block 1 is damaged" in problem(client.get("/health/ready"), 503)["detail"]
+        assert value(scraped(client), "scrub_problems") == 1
+        assert client.get("/blocks/2").status_code == 200
+        flip_in_block(settings.folder, 1)
+        until(is_ready)
+    assert len([line for line in said if "the scrub found that block 1 is damaged" in line]) == 1
+    assert FILE.read(settings.folder) is not None

@@ -2,49 +2,43 @@
 
 import shutil
 import subprocess
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from flask.testing import FlaskClient
 
 from backend.chain import merkle
 from backend.trust.log import checkpoints, notes
-from tests.api.processes import Service, serving
 from tests.api.worlds import World, client_of, problem, seal, settings_for
 from tests.flights import flights
 from tests.go_programs import installed, ran
+from tests.http_servers import served_in_a_thread
 
 pytestmark = pytest.mark.slow
 
 FSCK = "github.com/transparency-dev/tessera/cmd/fsck@v1.0.4"
 
 
-@pytest.fixture(scope="module")
-def service(world: World) -> Iterator[Service]:
-    with serving(world.settings.folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as running:
-        yield running
-
-
-def test_the_checkpoint_names_the_tree_of_all_blocks(service: Service, world: World) -> None:
-    response = service.get("/log/checkpoint")
+def test_the_checkpoint_names_the_tree_of_all_blocks(client: FlaskClient, world: World) -> None:
+    response = client.get("/log/checkpoint")
     assert response.headers["Content-Type"] == "text/plain; charset=utf-8"
     assert response.headers["Cache-Control"] == "no-cache"
-    checkpoint = checkpoints.parse(notes.parse(response.content).text)
-    assert checkpoint.origin == notes.parse_key(service.get("/log/key").text).name
+    checkpoint = checkpoints.parse(notes.parse(response.data).text)
+    assert checkpoint.origin == notes.parse_key(client.get("/log/key").text).name
     entries = [bytes.fromhex(text) for text in world.hashes]
     assert checkpoint.size == len(entries)
     assert checkpoint.root == merkle.root(merkle.leaf_hashes(entries))
 
 
-def test_tiles_are_there_up_to_the_end_of_the_log(service: Service, world: World) -> None:
+def test_tiles_are_there_up_to_the_end_of_the_log(client: FlaskClient, world: World) -> None:
     size = len(world.hashes)
-    response = service.get(f"/log/tile/entries/000.p/{size}")
+    response = client.get(f"/log/tile/entries/000.p/{size}")
     assert response.headers["Content-Type"] == "application/octet-stream"
     assert response.headers["Cache-Control"] == "public, max-age=600"
     entries = [b"\x00\x20" + bytes.fromhex(text) for text in world.hashes]  # with their lengths
-    assert response.content == b"".join(entries)
+    assert response.data == b"".join(entries)
     for name in (f"0/000.p/{size + 1}", "0/000", "1/000.p/1", "0/001.p/1", "nonsense", "0/000.p/0"):
-        assert service.get(f"/log/tile/{name}").status_code == 404, name
+        assert client.get(f"/log/tile/{name}").status_code == 404, name
 
 
 def test_a_full_tile_may_be_kept_for_good(tmp_path: Path) -> None:
@@ -77,14 +71,15 @@ def fsck() -> str:
     return installed(FSCK)
 
 
-def checked(fsck: str, service: Service, key: Path) -> "subprocess.CompletedProcess[str]":
-    """Run fsck on the log of a service."""
-    url = f"{service.url}/log/"
-    return ran([fsck, "--ui=false", f"--storage_url={url}", f"--public_key={key}"])
+def checked(fsck: str, folder: Path) -> "subprocess.CompletedProcess[str]":
+    """Run fsck on the log of a chain, with its key."""
+    with client_of(settings_for(folder)) as client, served_in_a_thread(client.application) as url:
+        key = folder / "log.vkey"
+        return ran([fsck, "--ui=false", f"--storage_url={url}/log/", f"--public_key={key}"])
 
 
-def test_tessera_finds_our_log_sound(service: Service, world: World, fsck: str) -> None:
-    done = checked(fsck, service, world.settings.folder / "log.vkey")
+def test_tessera_finds_our_log_sound(world: World, fsck: str) -> None:
+    done = checked(fsck, world.settings.folder)
     assert done.returncode == 0, done.stderr
     assert f"Successfully fsck'd log with size {len(world.hashes)}" in done.stderr
 
@@ -93,14 +88,12 @@ def test_tessera_finds_out_that_other_blocks_were_signed(
     world: World, fsck: str, tmp_path: Path
 ) -> None:
     """Two chains with the same blocks but for the newest, and one of them signs for the other."""
-    chains = [tmp_path / name for name in ("one", "other")]
-    for serial, folder in enumerate(chains):
+    one, other = (tmp_path / name for name in ("one", "other"))
+    for serial, folder in enumerate((one, other)):
         shutil.copytree(world.settings.folder, folder, symlinks=True)
         seal(settings_for(folder), [flights(1, serial)])
-    with serving(chains[0], FLIGHTCHAIN_MINE_INTERVAL_S=3600) as service:
-        key = chains[0] / "log.vkey"
-        assert "Successfully" in checked(fsck, service, key).stderr
-        shutil.copy(chains[1] / "checkpoint", chains[0] / "checkpoint")
-        output = checked(fsck, service, key).stderr  # its status is 0 all the same
-        assert "but checkpoint claims" in output
-        assert "Successfully" not in output
+    assert "Successfully" in checked(fsck, one).stderr
+    shutil.copy(other / "checkpoint", one / "checkpoint")
+    output = checked(fsck, one).stderr  # its status is 0 all the same
+    assert "but checkpoint claims" in output
+    assert "Successfully" not in output

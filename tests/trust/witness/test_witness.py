@@ -23,8 +23,8 @@ from backend.trust.log.tree import HistoryTree
 from backend.trust.witness.cosign_requests import Asker, WitnessAddress, witnesses_in
 from backend.trust.witness.following import Finding, Follower, Verdict
 from backend.trust.witness.witness import Witness
-from tests.api.processes import ROOT, ending, free_port, serving, until
-from tests.api.worlds import client_of, settings_for
+from tests.api.processes import ROOT, ending, free_port, until
+from tests.api.worlds import client_of, good, settings_for
 from tests.http_servers import served_in_a_thread
 from tests.trust.witness.logs import grow, note_of
 
@@ -120,16 +120,16 @@ def test_our_witness_cosigns_what_our_ledger_sends(folder: Path, tmp_path: Path)
             grow(folder, 500 + serial)
         again = Asker(folder, HistoryTree(store), [address], reports.append)
         assert again.look()  # it learns what the witness knows
-        with serving(folder, FLIGHTCHAIN_MINE_INTERVAL_S=3600) as service:
-            served = notes.parse(service.get("/log/checkpoint").content)
+        with client_of(settings_for(folder)) as client:
+            served = notes.parse(client.get("/log/checkpoint").data)
             assert signed_at(served, address.key) is not None
-            answer = service.json("/log/witnesses")
+            answer = good(client.get("/log/witnesses"))
             assert (answer["size"], [witness["name"] for witness in answer["witnesses"]]) == (
                 checkpoints.parse(served.text).size,
                 [address.key.name],
             )
             assert abs(answer["witnesses"][0]["cosigned_at"] / 1000 - time.time()) < 60
-            proof = service.json("/transactions/0/proof")
+            proof = good(client.get("/transactions/0/proof"))
             assert proof["checkpoint"] == str(served)
         store.close()
         assert reports == []
