@@ -48,7 +48,7 @@ def one_customer(random: Random, count: int = 300) -> list[Request]:
 
 
 def open_run(
-    random: Random, count: int = 1500, slower: float = 1.0, rate: float = RATE, workers: int = 1
+    random: Random, count: int = 800, slower: float = 1.0, rate: float = RATE, workers: int = 1
 ) -> list[Request]:
     arrivals = poisson_times(rate, random, count=count)
     services = [slower * SERVICE.draw(random) for _ in arrivals]
@@ -287,7 +287,7 @@ def closed_requests(
     reads: how long an answer is read, in times that it took.
     """
     ready, free, requests = [0.0] * CUSTOMERS, 0.0, []
-    for _ in range(1000):
+    for _ in range(600):
         at = min(ready)
         customer = ready.index(at)
         free = max(at, free) + slower * SERVICE.draw(random)

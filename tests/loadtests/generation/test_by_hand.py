@@ -198,10 +198,13 @@ def _total(page: str) -> dict[str, float]:
             "open", ("--duration", "inf"), "error: --duration is inf; it must be a fin"
         ),
         in_the_long_run("interaction", ("--interactions", 10**9), "error: --interactions is 10000"),
+        in_the_long_run("interaction", ("--scenario", "x"), "error: --scenario is 'x'; it must be"),
         in_the_long_run(
             "closed", ("-u", 10_001), "error: -u is 10001; there are at most 10000 cus"
         ),
-        ("open", ("--rate", 1e9, "-t", "3s"), "error: --rate is 1e+09; a Locust process sends fe"),
+        in_the_long_run(
+            "open", ("--rate", 1e9, "-t", "3s"), "error: --rate is 1e+09; a Locust process sends fe"
+        ),
         ("open", ("--raw", "PATHS"), "error: --raw: "),
     ],
 )

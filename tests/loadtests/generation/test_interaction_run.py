@@ -89,9 +89,3 @@ def test_by_hand_flights_come_from_the_service(
     interactions = whole(read_rows(raw), STEPS)
     assert len(interactions) == 10
     assert all(interaction.succeeded for interaction in interactions)
-
-
-def test_what_cannot_be_is_explained(hand: Hand) -> None:
-    arguments = ("--host", "http://127.0.0.1:1", "--scenario", "weekly")
-    assert hand.run("interaction", *arguments) == 1
-    assert "error: --scenario is 'weekly'; it must be one of mixed, itinerary" in hand.output

@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 
 from loadtests.lab.content import Figure, Metric, Report, Section, Table
 from loadtests.lab.experiment import Experiment, Run
-from loadtests.lab.report.drawing import Axis, Series, drawn
+from loadtests.lab.report import drawing
+from loadtests.lab.report.drawing import Axis, Series
 from loadtests.lab.results import Line, Results
 from tests.loadtests.experiments.made_up import JudgedLine
 
@@ -32,7 +33,7 @@ def analyse(results: Results) -> Report:
     xs, ys = [float(row["x"]) for row in rows], [float(row["square"]) for row in rows]
     top = max(ys)
     table = Table("Squares", ("x", "Square"), list(zip(xs, ys, strict=True)))
-    svg = drawn(Axis("x"), Axis("square"), [Series("squares", "ours", xs, ys)])
+    svg = drawing.drawn(Axis("x"), Axis("square"), [Series("squares", "ours", xs, ys)])
     figure = Figure("Squares", svg, "They grow.", table)
     return Report(
         findings=[f"The largest is {top:g} & no more."],

@@ -30,6 +30,7 @@ from loadtests.lab.content import (
     together,
 )
 from loadtests.lab.experiment import Experiment, Options, Run
+from loadtests.lab.report import drawing
 from loadtests.lab.report.drawing import Axis, Series, drawn
 from loadtests.lab.report.page import FOLDED_ROWS, report_page
 from loadtests.lab.results import NothingCounts, Results, ResultsError
@@ -45,6 +46,8 @@ from tests.loadtests.lab.miniature import BOTH, EMULATED, EXPERIMENT
 def _known(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(running, "experiment", BOTH.__getitem__)
     monkeypatch.setattr(command, "experiment", BOTH.__getitem__)
+    # Drawings take long, and are looked at by themselves.
+    monkeypatch.setattr(drawing, "drawn", lambda x, y, series: "<svg></svg>")
 
 
 def done(folder: Path, chosen: Experiment = EXPERIMENT, **options: object) -> Results:
@@ -312,6 +315,7 @@ class TestDrawing:
         svg = drawn(*self.LINE)
         targets = set(re.findall(r'(?:href="#|url\(#)([^")]+)', svg))
         assert targets <= set(re.findall(r'\bid="([^"]+)"', svg))
+        assert not re.findall(r'(?:src|href)="(?!#)', svg)
 
 
 class TestCommand:
