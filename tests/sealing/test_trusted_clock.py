@@ -19,11 +19,10 @@ from backend.sealing.sealer import unsealed
 from backend.sealing.trusted_clock import FILE, LEAP_MS, Doubt, TrustedClock
 from backend.sources.flight_file import FlightFile
 from backend.storage.block_store import BlockStore
-from tests.api.processes import Service, until
-from tests.api.worlds import generated, seal, settings_for
+from tests.api.processes import until
+from tests.api.worlds import seal, settings_for
 from tests.flights import csv_of, flight, flights, import_flights
 from tests.submitting import accept_in, add, at_work, sealing
-from tests.test_cli import call
 
 pytestmark = pytest.mark.slow
 
@@ -331,43 +330,3 @@ def test_an_import_during_which_the_clock_leapt_burns_nothing(
     with pytest.raises(TryLater, match="run the import again"):
         import_flights(settings_for(chain.folder), FlightFile(file))
     assert chain.store.height() == 1
-
-
-# --- a running service, over a chain that is ten days older than the clock -----------------------
-
-
-@pytest.fixture
-def old_folder(tmp_path: Path) -> Path:
-    folder = tmp_path / "old"
-    now = time.time_ns() // 1_000_000
-    with pytest.MonkeyPatch.context() as patch:
-        for where in ("backend.base.clock", "backend.sealing.sealer", "tests.api.worlds"):
-            patch.setattr(f"{where}.now_ms", lambda: now - 10 * DAY_MS)
-        seal(settings_for(folder), [generated(3)])
-    (folder / FILE.name).unlink()
-    return folder
-
-
-def test_a_service_answers_at_once_tells_why_it_writes_nothing_and_writes_later(
-    old_folder: Path,
-) -> None:
-    with Service(old_folder, FLIGHTCHAIN_CLOCK_WAIT_S=6) as service:
-        until(lambda: service.answers("/tip"))
-        until(lambda: "the clock says" in service.said())
-        assert service.json("/tip")["height"] == 1
-        ready = service.get("/health/ready")
-        assert ready.status_code == 503
-        assert "10 days after the newest time on record" in ready.json()["detail"]
-        for _ in range(6):  # whichever worker answers
-            refused = service.post()
-            assert refused.status_code == 503
-            assert 1 <= int(refused.headers["Retry-After"]) <= 6
-        assert service.json("/tip")["pending"] == 0
-        until(service.answers)
-        for _ in range(6):
-            assert service.post().status_code == 202
-        until(lambda: service.json("/tip")["pending"] == 0)
-        assert service.stop() == 0
-    again = call(old_folder, "mine", "--once")  # it believed the clock, and wrote that down
-    assert again.returncode == 0
-    assert "the clock" not in again.stderr
