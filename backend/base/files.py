@@ -29,6 +29,7 @@ REMEDIES = {
     errno.ENOSPC: "free some space on its disk",
     errno.EIO: "check that its disk is plugged in and sound",
 }
+LOCKED = (BlockingIOError, PermissionError)  # the second is what a share of SMB says
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.00005, 0.01
 
 
@@ -355,7 +356,7 @@ def lock_within(descriptor: int, seconds: float, path: Path, remedy: str = "") -
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        except LOCKED:
             now = time.monotonic()
             deadline = deadline or now + seconds
             if now >= deadline:
@@ -390,7 +391,7 @@ def is_locked(path: Path) -> bool:
         return False
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
+    except LOCKED:
         return True
     finally:
         os.close(descriptor)

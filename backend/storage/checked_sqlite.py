@@ -55,7 +55,7 @@ def new_file(path: Path) -> Iterator[apsw.Connection]:
     files.remove(temporary)
     with files.refusals("write", temporary):
         try:
-            with closing(connect(temporary, WRITE_OR_MAKE)) as connection:
+            with closing(_connect_alone(temporary, WRITE_OR_MAKE)) as connection:
                 reserve_checksums(connection)
                 connection.execute("PRAGMA journal_mode = OFF").fetchall()
                 connection.execute("PRAGMA synchronous = OFF")
@@ -83,8 +83,12 @@ def connect_frozen(path: Path) -> apsw.Connection:
     """
     if not log_bytes(path):
         return connect(path, apsw.SQLITE_OPEN_READONLY, "?mode=ro&immutable=1")
-    uri, flags = path.absolute().as_uri(), apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
-    connection = apsw.Connection(f"{uri}?mode=ro", flags=flags, vfs=_lockless.vfs_name)
+    return _connect_alone(path, apsw.SQLITE_OPEN_READONLY)
+
+
+def _connect_alone(path: Path, flags: int) -> apsw.Connection:
+    """Open a file that nobody else uses. Shares of SMB refuse the locks of SQLite."""
+    connection = apsw.Connection(str(path.absolute()), flags=flags, vfs=_lockless.vfs_name)
     connection.execute("PRAGMA locking_mode = EXCLUSIVE").fetchall()  # it keeps all in memory then
     return connection
 

@@ -32,6 +32,15 @@ def test_a_new_file_is_on_the_disk_before_it_takes_its_place(
     assert calls[-3:] == ["fdatasync", "replace", "fsync"]
 
 
+def test_a_new_file_is_made_without_locks(tmp_path: Path) -> None:
+    """A share of SMB refuses those of SQLite, and nobody else can use the file yet."""
+    with new_file(tmp_path / "file") as connection:
+        connection.execute("BEGIN EXCLUSIVE; CREATE TABLE t (x)")
+        inode = (tmp_path / "file.tmp").stat().st_ino
+        assert f":{inode} " not in Path("/proc/locks").read_text("ascii")
+        connection.execute("COMMIT")
+
+
 def test_a_file_of_which_the_last_page_is_cut_short_is_not_taken_for_whole(tmp_path: Path) -> None:
     path = tmp_path / "file"
     with new_file(path) as connection:

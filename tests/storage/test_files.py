@@ -125,6 +125,16 @@ def test_a_lock_that_is_really_held_is_busy_soon(tmp_path: Path) -> None:
     assert time.monotonic() - start < files.LOCK_PATIENCE_S
 
 
+def test_a_share_of_smb_says_in_its_own_way_that_a_lock_is_held(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "lock").touch()
+    monkeypatch.setattr(fcntl, "flock", refusing(errno.EACCES))
+    assert files.is_locked(tmp_path / "lock")
+    with pytest.raises(WriterBusy, match="is locked by another process; wait for it"):
+        files.FileLock(tmp_path / "lock", remedy="wait for it").acquire(wait=False)
+
+
 def test_asking_does_not_make_the_lock_file(tmp_path: Path) -> None:
     assert not files.is_locked(tmp_path / "lock")
     assert list(tmp_path.iterdir()) == []
