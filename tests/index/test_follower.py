@@ -535,10 +535,11 @@ def test_a_follower_goes_on_with_an_index_that_another_process_made_anew(indexed
     assert_as_rebuilt(indexed)
 
 
-def test_a_disk_without_symbolic_links_is_called_that(
+def test_a_disk_without_symbolic_links_is_called_that_before_blocks_are_read(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     refused = mock.Mock(side_effect=PermissionError(EPERM, "Operation not permitted"))
     monkeypatch.setattr(Path, "symlink_to", refused)
-    with pytest.raises(WriteFailed, match="exFAT lack; use ext4"):
+    monkeypatch.setattr(module, "_build", mock.Mock(side_effect=AssertionError))
+    with pytest.raises(WriteFailed, match="FAT, exFAT and shares of SMB lack; use ext4"):
         follow(folder)

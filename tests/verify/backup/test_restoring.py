@@ -5,7 +5,9 @@ import shutil
 import time
 from collections.abc import Callable
 from contextlib import closing, nullcontext
+from errno import EPERM
 from pathlib import Path
+from unittest import mock
 
 import apsw
 import pytest
@@ -366,6 +368,18 @@ def test_a_full_disk_is_named_before_anything_is_copied(
     with pytest.raises(WriteFailed, match="has 1,000 bytes free, "):
         house.restore()
     monkeypatch.undo()
+    house.restore()
+
+
+def test_a_disk_that_cannot_hold_an_index_is_named_before_anything_is_copied(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = mock.Mock(side_effect=PermissionError(EPERM, "Operation not permitted"))
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "symlink_to", refused)
+        with pytest.raises(WriteFailed, match=r"a ledger needs symbolic links.*; use ext4$"):
+            house.restore()
+    assert list((house.restored / layout.RESTORING_FOLDER).iterdir()) == []
     house.restore()
 
 
