@@ -10,6 +10,7 @@ import fcntl
 import mmap
 import os
 import pwd
+import re
 import stat
 import time
 from collections.abc import Iterator
@@ -29,6 +30,9 @@ REMEDIES = {
     errno.ENOSPC: "free some space on its disk",
     errno.EIO: "check that its disk is plugged in and sound",
 }
+FSTAB = Path("/etc/fstab")
+# Python does not see that a folder is mounted at another of the same disk (`bind`).
+_MOUNT_POINT = re.compile(r"^[^#\s]\S*\s+(/\S*)(?!.*bind)", re.MULTILINE)
 LOCKED = (BlockingIOError, PermissionError)  # the second is what a share of SMB says
 FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.00005, 0.01
 
@@ -116,6 +120,8 @@ def make_folder(folder: Path) -> None:
     """Make `folder` and its parents, durably."""
     if folder.is_dir():
         return
+    if place := _unmounted(folder):
+        raise WriteFailed(f"cannot make {folder}: nothing is mounted at {place}; mount its disk")
     missing = [p for p in (folder, *folder.parents) if not p.exists()]
     for link in filter(Path.is_symlink, missing):
         raise WriteFailed(
@@ -126,6 +132,18 @@ def make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     for new in missing:
         sync_folder(new.parent)
+
+
+def _unmounted(folder: Path) -> str:
+    """Return where the disk of `folder` is to be mounted; "" if it is, or no table says so.
+
+    What is written into an empty mount point is on another disk, and hidden later.
+    """
+    places: list[str] = []
+    with suppress(OSError):
+        places = _MOUNT_POINT.findall(FSTAB.read_text(encoding="utf-8", errors="replace"))
+    above = filter(Path(os.path.realpath(folder)).is_relative_to, places)
+    return next((place for place in above if not os.path.ismount(place)), "")
 
 
 def open_for_writing(path: Path) -> int:

@@ -125,6 +125,24 @@ def test_a_lock_that_is_really_held_is_busy_soon(tmp_path: Path) -> None:
     assert time.monotonic() - start < files.LOCK_PATIENCE_S
 
 
+def test_no_folder_is_made_where_a_disk_is_to_be_mounted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is written there would be hidden when the disk is mounted."""
+    lines = ["/ ext4", "none swap", f"{tmp_path} none bind", f"{tmp_path}/disk ext4 nofail 0 2"]
+    table = "".join(f"UUID=1 {line}\n" for line in lines) + f"# UUID=2 {tmp_path} exfat\n"
+    (tmp_path / "fstab").write_text(table, encoding="utf-8")
+    monkeypatch.setattr(files, "FSTAB", tmp_path / "fstab")
+    (tmp_path / "disk").mkdir()
+    for name in ("disk/chain/blocks", "disk/blocks"):
+        with pytest.raises(WriteFailed, match=f"at {tmp_path}/disk; mount its disk"):
+            files.make_folder(tmp_path / name)
+    assert list((tmp_path / "disk").iterdir()) == []
+    files.make_folder(tmp_path / "disk2/chain")
+    monkeypatch.setattr(os.path, "ismount", lambda place: True)
+    files.make_folder(tmp_path / "disk/chain")
+
+
 def test_a_share_of_smb_says_in_its_own_way_that_a_lock_is_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
