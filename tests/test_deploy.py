@@ -513,11 +513,24 @@ def test_a_folder_that_services_cannot_use_is_refused(
         ROOT= FOLDER={tmp_path}/chain NAMED=({tmp_path}/chain)
         fail() {{ echo "$1" >&2; exit 1; }}
         chown() {{ :; }}
-        system() {{ [[ "$*" != "{fails}"* ]]; }}
+        system() {{ [[ "$*" != "{fails}"* ]] || {{ echo Read-only file system >&2; false; }}; }}
     """
     done = ran_alone(stand_ins, f"install_folder {tmp_path}/chain")
     assert (done.returncode, done.stdout) == (1, "")
     assert reason.format(tmp_path) in done.stderr
+
+
+def test_a_share_on_which_root_may_do_nothing_is_taken(tmp_path: Path) -> None:
+    """NFS lets root be nobody."""
+    stand_ins = f"""
+        ROOT= FOLDER={tmp_path}/chain NAMED=({tmp_path}/chain)
+        fail() {{ echo "$1" >&2; exit 1; }}
+        say() {{ :; }}
+        rm() {{ false; }}
+        system() {{ [ "$1" = runuser ] || {{ echo Permission denied >&2; false; }}; }}
+    """
+    done = ran_alone(stand_ins, f"install_folder {tmp_path}/chain")
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_file_that_services_cannot_read_is_refused_first(tmp_path: Path) -> None:
