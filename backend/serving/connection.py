@@ -286,7 +286,7 @@ class Connection(HttpToolsProtocol):
             raise ValueError(f"a header of this answer is not allowed in HTTP: {fields!r}")
         if CLOSE in headers:
             cycle.keep_alive = False
-        elif not cycle.keep_alive:
+        elif not cycle.keep_alive or self.waits_for == BODY:
             fields += b"Connection: close\r\n"
         if cycle.scope["method"] == "HEAD":
             body = b""
