@@ -10,7 +10,7 @@ from functools import partial
 from flask import Response
 
 from backend.api.json_answers import answer, encode
-from backend.api.operation import ADDING, Media, Operation, in_json
+from backend.api.operation import ADDING, Media, Operation
 from backend.api.problems import InvalidFlights, shown_errors
 from backend.api.reading import BadBody, body, idempotency_key, mimetype
 from backend.api.routes import Lane, Row
@@ -66,24 +66,21 @@ EXAMPLES = {
         for cells in (FLIGHT_EXAMPLE, FLIGHT_EXAMPLE.values())
     ),
 }
-_TRIED = in_json(
-    "Nothing was accepted: it was a dry run, or no row is good, or the ledger has all of them "
-    "(`duplicates=skip`). `accepted` counts the flights that would be accepted. `duplicates` "
-    "counts those of which the ledger has a record that says the same, and `duplicate_of` has "
-    "the ids of the first hundred; `already_there` counts those that are left out for that. "
-    "`understood` says what the body was taken for.",
-    "BatchTried",
-)
 ADD_BATCH = Operation(
     "add_batch",
     ADDING,
     "Accept many flights, one per line",
-    {
-        200: _TRIED,
-        **accepted(
-            "BatchReceipt", "The flights are in blocks.", "The flights are accepted and pending."
-        ),
-    },
+    accepted(
+        "BatchReceipt",
+        "BatchTried",
+        "Nothing was accepted: it was a dry run, or no row is good, or the ledger has all of them "
+        "(`duplicates=skip`). `accepted` counts the flights that would be accepted. `duplicates` "
+        "counts those of which the ledger has a record that says the same, and `duplicate_of` has "
+        "the ids of the first hundred; `already_there` counts those that are left out for that. "
+        "`understood` says what the body was taken for.",
+        "The flights are in blocks.",
+        "The flights are accepted and pending.",
+    ),
     parameters=(MODE, ON_ERROR, DUPLICATES, DATES, DRY_RUN),
     body={kind: Media(FILE, EXAMPLES.get(form, EXAMPLES["csv"])) for kind, form in KINDS.items()},
     writes=True,

@@ -70,6 +70,10 @@ def plain(schema: Schema) -> Schema:
         cleaned["properties"] = {name: plain(part) for name, part in cleaned["properties"].items()}
     if "enum" in cleaned:  # without a type, generated Java does not compile
         cleaned["type"] = "string" if isinstance(cleaned["enum"][0], str) else "integer"
+    if cleaned.get("type") == "number":  # which generated Go takes for 32 bits
+        cleaned["format"] = "double"
+    if cleaned.get("type") == "object" and "properties" not in cleaned:  # empty in TypeScript
+        cleaned.setdefault("additionalProperties", True)
     if "items" in cleaned:
         cleaned["items"] = plain(cleaned["items"])
     if "anyOf" in cleaned:

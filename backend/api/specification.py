@@ -46,7 +46,7 @@ DESCRIBE = Operation(
     "describe_service",
     OPERATION,
     "Get this document",
-    {200: Answer("OpenAPI 3.1.", {JSON: Media({"type": "object"})})},
+    {200: Answer("OpenAPI 3.1.", {JSON: Media({"type": "object", "additionalProperties": True})})},
     has_etag=True,
 )
 

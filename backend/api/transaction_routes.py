@@ -23,14 +23,14 @@ ADD_TRANSACTION = Operation(
     "add_transaction",
     ADDING,
     "Accept one flight",
-    {
-        200: in_json(
-            "With `dry_run`: `flight` would be accepted. `duplicate_of` names a record that says "
-            "the same, `conflicts_with` one that contradicts it.",
-            "Tried",
-        ),
-        **accepted("Receipt", "The flight is in a block.", "The flight is accepted and pending."),
-    },
+    accepted(
+        "Receipt",
+        "Tried",
+        "With `dry_run`: `flight` would be accepted. `duplicate_of` names a record that says "
+        "the same, `conflicts_with` one that contradicts it.",
+        "The flight is in a block.",
+        "The flight is accepted and pending.",
+    ),
     parameters=(MODE, DRY_RUN),
     body=ONE_FLIGHT,
     writes=True,
