@@ -14,7 +14,9 @@ from typing import Any
 
 import pytest
 import yaml
+from msgspec.structs import fields
 
+from backend.api.body_types import Problem
 from backend.base.settings import Settings, from_environment
 from backend.base.version import commit
 from backend.cli.commands import main
@@ -219,6 +221,16 @@ def test_limits_of_nginx_fit_those_of_the_service() -> None:
     kept_s = re.findall(r"keepalive_timeout (\d+)s;", NGINX)
     assert int(kept_s[0]) < gunicorn_app.COMMON["keepalive"]
     assert int(kept_s[1]) < gunicorn_app.COMMON["keepalive"]
+
+
+def test_problems_of_nginx_have_the_members_that_those_of_the_service_have() -> None:
+    """Generated clients stop at a problem without them."""
+    (problem,) = re.findall(r"return 500 '({.*})';", NGINX)
+    required = {field.name for field in fields(Problem) if field.required}
+    assert json.loads(problem.replace("$status", "413")).keys() == required
+    (statuses,) = re.findall(r"error_page ([\d ]+) /", NGINX)
+    titled = set(re.findall(r'^ +(\d+) +"[A-Z].*";', NGINX, re.MULTILINE))
+    assert titled == set(statuses.split()) - {"400", "494"}  # both are a bad request
 
 
 def test_what_waits_in_the_container_of_nginx_is_on_a_disk() -> None:
