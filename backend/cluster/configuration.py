@@ -31,7 +31,13 @@ from backend.base.words import Report
 from backend.chain.json_objects import Json
 from backend.cluster.engine_files import CONFIG_ERRORS, KEY_NAME, STATE_NAME, config_unusable
 from backend.cluster.log_key import common_key_in, common_key_path
-from backend.cluster.membership import MOST_MEMBERS, READERS_NAME, address_of, node_key_in
+from backend.cluster.membership import (
+    LEEWAY_MS,
+    MOST_MEMBERS,
+    READERS_NAME,
+    address_of,
+    node_key_in,
+)
 from backend.storage.block_store import BlockStore
 from backend.storage.layout import BLOCKS_FOLDER
 from backend.trust.log import checkpoints
@@ -296,7 +302,8 @@ def config(
     """Return the engine's configuration; what is not named has the engine's defaults.
 
     A block is proposed as soon as there are transactions, which `outbox` sends every interval, and
-    an empty one after an interval without any, so that the time in headers stays current.
+    an empty one after an interval without any, so that the time in headers stays current. A block
+    whose time is further ahead of a node's clock than a flight's may be is refused.
 
     Strangers are refused (`Admission`), and must not take the places of members meanwhile.
     shares_address: whether nodes are at the same address; if not, an address has one connection.
@@ -334,6 +341,7 @@ timeout_prevote = "500ms"
 timeout_precommit = "500ms"
 timeout_commit = "100ms"
 skip_timeout_commit = true
+block_time_tolerance = "{LEEWAY_MS // 1000}s"
 create_empty_blocks = true
 create_empty_blocks_interval = "{interval}"
 peer_gossip_sleep_duration = "10ms"

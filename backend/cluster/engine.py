@@ -10,12 +10,14 @@ import base64
 import http.client
 import json
 import os
+import re
 import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import IO, Any
 
@@ -25,7 +27,7 @@ from backend.base.processes.parent_death import dying_with_parent
 from backend.base.words import printable
 from backend.chain.json_objects import Json
 from backend.cluster.engine_files import REBUILD, peers_in
-from backend.cluster.membership import PUT_BACK
+from backend.cluster.membership import PUT_BACK, SET_CLOCK
 from backend.cluster.socket_server import socket_name
 
 VERSION = "0.38.26"
@@ -36,7 +38,9 @@ ANSWER_WITHIN_S = 10.0
 STOP_WITHIN_S = 15.0
 MOST_COMPLAINT = 400  # characters
 
-_COMPLAINTS = ("ERROR", "Error", "panic:", "failed")  # begin lines that say why the engine ends
+# These begin lines that say why the engine ends.
+_COMPLAINTS = ("ERROR", "Error", "panic:", "fatal error:", "failed")
+_TOO_NEW = re.compile(r"block time (\S+ [\d:]{8})\S* \S+ UTC is too far in the future")
 _IN_CACHE = "already exists in cache"  # what the engine says of a transaction that it has
 
 
@@ -67,6 +71,8 @@ class Engine:
         self._process: subprocess.Popen[bytes] | None = None
         self._reader: threading.Thread | None = None
         self._complaint = ""
+        self.too_new = ""  # the time, UTC, of the newest block that was refused because of it
+        self.too_new_s = 0.0  # when it was refused, monotonic
 
     def start(self) -> None:
         """Start the process. It gets SIGTERM if this process dies. Raises FlightchainError."""
@@ -99,6 +105,8 @@ class Engine:
                 sys.stderr.buffer.write(line)
                 sys.stderr.flush()
                 text = printable(line.decode(errors="replace").strip(), MOST_COMPLAINT)
+                if match := _TOO_NEW.search(text):
+                    self.too_new, self.too_new_s = match[1], time.monotonic()
                 complains = self._complaint.startswith(_COMPLAINTS)
                 if text and not complains:
                     self._complaint = text
@@ -117,10 +125,12 @@ class Engine:
             return f"was ended by signal {-status}, as by a person or for want of memory"
         if self._reader is not None:
             self._reader.join(STOP_WITHIN_S)
-        return (
-            f"ended with status {status}: {self._complaint}; if it cannot use its configuration, "
-            f"{PUT_BACK}; if it cannot read its data, {REBUILD}"
+        remedy = (
+            f"if it cannot use its configuration, {PUT_BACK}; if it cannot read its data, {REBUILD}"
         )
+        if _TOO_NEW.search(self._complaint):
+            remedy = SET_CLOCK
+        return f"ended with status {status}: {self._complaint}; {remedy}"
 
     def status(self) -> int | None:
         """Return the exit status of the process; None while it runs."""
@@ -164,6 +174,8 @@ class Engine:
         try:
             connection.request("POST", "/", json.dumps(body), {"Content-Type": "application/json"})
             answer = json.loads(connection.getresponse().read())
+        except FileNotFoundError:  # its socket, which it makes last
+            raise TryLater("the consensus engine is starting") from None
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise TryLater(f"the consensus engine does not answer: {error}") from error
         finally:

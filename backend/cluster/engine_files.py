@@ -9,6 +9,7 @@ read first, and what is wrong with it is said with the consequence and the remed
 import json
 import tomllib
 from contextlib import closing
+from datetime import UTC, datetime
 from pathlib import Path
 
 from backend.base import files
@@ -18,6 +19,7 @@ from backend.chain.json_objects import Json
 from backend.cluster.log_key import common_key_in
 from backend.cluster.membership import (
     PUT_BACK,
+    SET_CLOCK,
     Identity,
     Membership,
     address_of,
@@ -78,6 +80,11 @@ def require_sound(
 
     engine_height: the height of the engine's block at which the chain stands.
     """
+    if (now := datetime.now(UTC)) < membership.made_at:
+        raise FlightchainError(
+            f"the clock of this node says {now:%F %R} UTC, but the cluster was made at "
+            f"{membership.made_at:%F %R}; {SET_CLOCK}"
+        )
     _require_peers(home, membership, identity)
     if identity.index is None or not (member := membership.members[identity.index]).voter:
         return

@@ -14,6 +14,7 @@ An engine without a quorum is asked to dial its peers, which it does too rarely 
 import math
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 
 import msgspec
 
@@ -22,7 +23,7 @@ from backend.base.errors import FlightchainError, TryLater
 from backend.chain.json_objects import Json
 from backend.cluster.application import Application
 from backend.cluster.engine import Engine
-from backend.cluster.membership import Identity, Membership
+from backend.cluster.membership import SET_CLOCK, Identity, Membership
 from backend.cluster.node_status import ClusterStatus
 
 MOST_LAG_BLOCKS = 2  # of the engine; with more the newest header is old, whatever the clock says
@@ -86,12 +87,18 @@ class Watcher:
         )
         self._seek_quorum(status, now_s)
         step = consensus["round_state"]
+        since_s = now_s - application.decided_s
+        if ahead := self._clock_ahead(application.header_ms, since_s):
+            waits_s = 0.0  # flights that it accepted meanwhile wait for their time, not for a block
         is_due = status.has_quorum and (lag > 0 or waits_s > 0)
         self._require_motion(
             (height, step["height"], step["round"], step["step"]), now_s, is_due=is_due
         )
-        since_s = now_s - application.decided_s
-        refusal = self._refusal(status, application.header_ms, since_s, waits_s)
+        refusal = (
+            self._clock_behind(application.decided_s)
+            or self._refusal(status, application.header_ms, since_s, waits_s)
+            or ahead
+        )
         return msgspec.structs.replace(status, refusal=refusal)
 
     def _reached(self, peers: list[Json]) -> int:
@@ -160,15 +167,38 @@ class Watcher:
                 f"the cluster has decided no block for {max(waits_s, since_s):.0f} s; nothing is "
                 "accepted until it does"
             )
-        then_ms = self._clock_ms() - round(1000 * since_s)  # a header has no later time
-        ahead_ms = then_ms - self._membership.latest_ms(header_ms)
-        if header_ms and ahead_ms > 0:
-            return (
-                f"the clock of this node is {ahead_ms // 1000} s ahead of the cluster's time, and "
-                "nothing is accepted: if the whole cluster had stopped, wait an interval; if not, "
-                "set the clock"
-            )
         return ""
+
+    def _clock_behind(self, decided_s: float) -> str:
+        """Return what is wrong if the clock is behind a block that was refused since `decided_s`.
+
+        decided_s: when a block was decided last, monotonic. "" if it is not.
+        """
+        time, clock_s = self._engine.too_new, self._clock_ms() // 1000
+        if self._engine.too_new_s <= decided_s or clock_s >= _seconds(time):
+            return ""
+        return (
+            f"the clock of this node is too far behind to accept a block of the others, which has "
+            f"the time {time} UTC, and nothing is accepted: {SET_CLOCK}"
+        )
+
+    def _clock_ahead(self, header_ms: int, since_s: float) -> str:
+        """Return how far the clock is ahead of the cluster's time; "" if not too far.
+
+        header_ms, since_s: as in `_refusal`.
+        """
+        then_ms = self._clock_ms() - round(1000 * since_s)  # a header has no later time
+        if not header_ms or then_ms <= self._membership.latest_ms(header_ms):
+            return ""
+        return (
+            f"the clock of this node is {(then_ms - header_ms) // 1000} s ahead of the cluster's "
+            "time, and nothing is accepted: if the whole cluster had stopped, wait an interval; if "
+            "not, set the clock"
+        )
+
+
+def _seconds(time: str) -> float:
+    return datetime.fromisoformat(f"{time}Z").timestamp()
 
 
 def _height_and_id(peer: Json) -> tuple[int, str]:

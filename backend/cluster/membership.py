@@ -11,6 +11,7 @@ A member is a voter if `validators` has its name. The genesis of a cluster never
 
 import base64
 from dataclasses import dataclass
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 
@@ -24,6 +25,7 @@ from backend.storage.block_store import BlockStore
 
 MOST_MEMBERS = 256  # an index is a byte in the table of receipts
 LEEWAY_MS = 120_000
+SET_CLOCK = "set the clock, which `timedatectl` shows; if it is right, set those of the other nodes"
 PUT_BACK = "put back a copy from the folder that `scripts/cluster configure` or `up` made"
 GENESIS_LOST = (
     "it names the members of the cluster, and without it this node does nothing; put back a copy "
@@ -56,10 +58,12 @@ class Member:
 class Membership:
     """A cluster: its name, its members, and the block (height, hash, transactions) it began with.
 
+    made_at: when it was made; its engine waits for that time, however far away a wrong clock is.
     interval_s: time between blocks, in seconds. empty: whether blocks without flights are made.
     """
 
     cluster: str
+    made_at: datetime
     members: tuple[Member, ...]
     height: int
     hash: str
@@ -125,6 +129,7 @@ def membership_in(home: Path) -> Membership:
             raise ValueError(f"it has {len(members)} members")
         return Membership(
             str(genesis["chain_id"]),
+            datetime.fromisoformat(genesis["genesis_time"]),
             members,
             int(state["height"]),
             str(state["hash"]),

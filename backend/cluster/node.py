@@ -14,6 +14,7 @@ from pathlib import Path
 import msgspec
 
 from backend.base import files
+from backend.base.clock import now_ms
 from backend.base.errors import DamagedMempool, FlightchainError, TryLater, WriteFailed
 from backend.base.processes.shared_numbers import MinerNumbers
 from backend.base.processes.systemd import Notifier
@@ -192,21 +193,28 @@ class Node:
             self._troubles[what].report(f"cannot {what} now: {error}")
             time.sleep(RETRY_S)
 
-    def _believable(self, part: Accepted, earliest_ms: int) -> Accepted:
+    def _believable(self, part: Accepted, application: Application) -> Accepted:
         """Return a part with a time of acceptance that the cluster believes; report a new one."""
-        believable = with_believable_time(part, earliest_ms)
+        header_ms = application.header_ms  # before there is one, this clock alone is not believed
+        believable = with_believable_time(
+            part,
+            application.earliest_ms,
+            max(now_ms(), header_ms) if header_ms else part.timestamp,
+            self._membership.leeway_ms,
+        )
         if believable is not part:
             count = counted(len(part.flights), "flight")
             self._report(
                 f"{count} from number {part.first_transaction} on waited until newer ones were in "
-                f"blocks; they get the time {believable.timestamp} instead of {part.timestamp}"
+                "blocks, or were accepted by a clock that was ahead; they get the time "
+                f"{believable.timestamp} instead of {part.timestamp}"
             )
         return believable
 
     def _send(self, application: Application, parts: Sequence[Accepted]) -> None:
         identity = self._identity
         assert identity.index is not None
-        believable = [self._believable(part, application.earliest_ms) for part in parts]
+        believable = [self._believable(part, application) for part in parts]
         data = packed(self._membership.cluster, identity.index, believable, identity.key)
         answer = self._engine.send(data)
         if answer["code"] not in {OK, OLD}:

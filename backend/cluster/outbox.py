@@ -99,15 +99,21 @@ class Outbox:
             self._sent += sum(len(part.flights) for part in parts)
 
 
-def with_believable_time(part: Accepted, earliest_ms: int) -> Accepted:
-    """Return a part that was accepted before `earliest_ms` with a time soon after that.
+def with_believable_time(
+    part: Accepted, earliest_ms: int, newest_ms: int, leeway_ms: int
+) -> Accepted:
+    """Return a part with another time if no node would propose it, or not yet, with its own.
 
-    The node was cut off or about to stop, and newer flights of others are in blocks. No node would
-    propose the part as it is. The new time leaves room for blocks that are decided before it is.
+    earliest_ms: if it was accepted before, the node was cut off or about to stop, and newer flights
+    of others are in blocks. The new time leaves room for blocks that are decided before it is.
+    newest_ms: the newest time that is known. If it was accepted more than `leeway_ms` after that,
+    the clock was ahead then, and has been set.
     """
-    if part.timestamp >= earliest_ms:
-        return part
-    return replace(part, timestamp=earliest_ms + LEEWAY_MS // 2)
+    if part.timestamp < earliest_ms:
+        return replace(part, timestamp=earliest_ms + LEEWAY_MS // 2)
+    if part.timestamp > newest_ms + leeway_ms:
+        return replace(part, timestamp=newest_ms)
+    return part
 
 
 def in_transactions(accepted: Sequence[Accepted]) -> Iterator[list[Accepted]]:

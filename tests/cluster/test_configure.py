@@ -69,6 +69,7 @@ def test_each_machine_gets_a_folder_with_keys_peers_chain_and_settings(configure
         ]
         assert f'persistent_peers = "{",".join(peers)}"' in config
         assert "filter_peers = true\n" in config
+        assert 'block_time_tolerance = "120s"' in config  # as docs/how-to/cluster.md says
         assert (
             f'unconditional_peer_ids = "{",".join(p.peer_id for p in membership.members)}"'
             in config
@@ -122,7 +123,14 @@ def test_an_older_configuration_is_brought_up_to_date_and_one_that_was_changed_i
     configured: Path, tmp_path: Path
 ) -> None:
     newest = (configured / "node1" / ENGINE / "config" / "config.toml").read_text()
-    added = ("filter_peers", "unconditional", "private", "max_num_inbound", "handshake_timeout")
+    added = (
+        "filter_peers",
+        "unconditional",
+        "private",
+        "max_num_inbound",
+        "handshake_timeout",
+        "block",
+    )
     lines = [line for line in newest.splitlines() if not line.startswith(added)]
     path, reported = tmp_path / "config" / "config.toml", list[str]()
     path.parent.mkdir()

@@ -166,6 +166,14 @@ def test_the_remedy_for_a_lost_vote_is_what_the_file_may_hold(home: Path) -> Non
     start(home)
 
 
+def test_an_engine_that_would_wait_until_the_cluster_was_made_is_not_started(home: Path) -> None:
+    path = home / "config" / "genesis.json"
+    genesis = json.loads(path.read_bytes())
+    path.write_text(json.dumps({**genesis, "genesis_time": "2126-11-30T15:34:48.123456Z"}))
+    with pytest.raises(FlightchainError, match="was made at 2126-11-30 15:34; set the clock"):
+        start(home)
+
+
 def test_a_cluster_whose_others_cannot_decide_alone_does_not_wait_for_ever(tmp_path: Path) -> None:
     make(tmp_path, 3)
     home = tmp_path / "node0" / ENGINE

@@ -1,8 +1,10 @@
 """What a node makes of what its engine says: its status, and whether the engine stands still."""
 
 import io
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
@@ -33,6 +35,7 @@ class FakeEngine(Engine):
     """An engine whose consensus is at `at`, height, round and step, and its peers at heights."""
 
     def __init__(self, peer_ids: list[str]) -> None:
+        super().__init__(Path())
         self.peer_ids = peer_ids
         self.at = ("5", 0, 1)
         self.heights = dict.fromkeys(peer_ids, 1)
@@ -85,6 +88,11 @@ def look(node: Node, engine: FakeEngine) -> Look:
     return partial(watcher.look, node.application)
 
 
+# As CometBFT says it, of a block that others have decided or propose.
+TOO_NEW = (
+    b"block time 2026-11-30 15:45:40.497274442 +0000 UTC is too far in the future "
+    b"(wall clock 2026-11-30 14:46:15.242814817 +0000 UTC m=+3.276345174 + tolerance 2m0s)\n"
+)
 LATER_S = STANDS_STILL_S + 1
 
 
@@ -170,8 +178,29 @@ def test_a_clock_is_not_blamed_for_a_cluster_that_decides_nothing(
     assert look(0, 281).refusal == ""
     now_ms += 5000
     refusal = look(0, 281).refusal
-    assert "the clock of this node is 4 s ahead" in refusal
+    assert "the clock of this node is 184 s ahead" in refusal
     assert "if the whole cluster had stopped, wait an interval" in refusal
+    assert look(1, 281).refusal == refusal
+    node.application.decided_s += LATER_S
+    # flights that were accepted by such a clock wait for their time, not for a block
+    assert look(LATER_S, 281 + LATER_S).refusal == refusal
+
+
+def test_a_node_whose_engine_refuses_a_block_because_its_clock_is_behind_says_so(
+    node: Node, engine: FakeEngine
+) -> None:
+    behind = datetime(2026, 11, 30, 15, 45, 39, tzinfo=UTC)
+    for clock, decided_s, wanted in (
+        (behind, 0.0, "which has the time 2026-11-30 15:45:40 UTC"),
+        (behind + timedelta(seconds=1), 0.0, ""),
+        (behind, time.monotonic() + 3600, ""),
+    ):
+        clock_ms = partial(round, 1000 * clock.timestamp())
+        watcher = Watcher(engine, node.membership, node.identity, clock_ms)
+        engine._pass_on(io.BytesIO(b"E[14:46] Error in validation  height=27 err=" + TOO_NEW))
+        node.application.decided_s = decided_s
+        refusal = watcher.look(node.application, 0, time.monotonic()).refusal
+        assert (wanted in refusal, bool(refusal)) == (True, bool(wanted)), refusal
 
 
 def test_the_status_says_whether_its_node_only_reads_even_if_the_engine_does_not_answer(
@@ -218,17 +247,21 @@ def test_an_engine_without_a_quorum_is_asked_to_dial_its_peers_until_it_has_one(
         (b"starts\nERROR: no data\npanic: it ends\ngoroutine 1\n", 1, "1: ERROR: no data; if"),
         (b"ERROR: 1 error(s) decoding:\n\n* 'x': bad\nmore\n", 1, "decoding: * 'x': bad; if"),
         (b"a peer is away\n", -9, "was ended by signal 9"),
+        (b"fatal error: runtime: out of memory\n\n\tmalloc.go:1 +0x1f\n", 2, "out of memory; if"),
+        (b"panic: invalid block: " + TOO_NEW, 2, "+ tolerance 2m0s); set the clock"),
     ],
 )
 def test_an_engine_that_ended_is_quoted_with_its_first_complaint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, output: bytes, status: int, words: str
 ) -> None:
     engine = Engine(tmp_path)
+    with pytest.raises(TryLater, match="is starting"):
+        engine.ask("status")
     engine._pass_on(io.BytesIO(output))
     assert engine.end() == ""
     monkeypatch.setattr(engine, "status", lambda: status)
     assert words in engine.end()
-    assert ("rebuild" in engine.end()) == (status > 0)
+    assert ("rebuild" in engine.end()) == (status > 0 and "set the clock" not in words)
 
 
 def test_an_engine_that_was_built_for_another_processor_is_to_be_built_here(

@@ -141,10 +141,11 @@ def test_no_more_is_sent_than_may_be_on_the_way(world: World) -> None:
     assert sum(count for _, count in world.after(0)) == 1000
 
 
-def test_a_flight_that_waited_until_the_ledger_had_passed_its_time_gets_a_later_one() -> None:
+def test_a_flight_whose_time_the_ledger_has_passed_or_that_is_far_ahead_gets_another() -> None:
     part = Accepted(3, T0, flights(2))
-    assert with_believable_time(part, T0) is part
-    late = with_believable_time(part, T0 + 1000)
+    assert with_believable_time(part, T0, T0 - 5000, 5000) is part
+    assert with_believable_time(part, 0, T0 - 5001, 5000).timestamp == T0 - 5001
+    late = with_believable_time(part, T0 + 1000, T0, 5000)
     assert T0 + 1000 < late.timestamp < T0 + 1000 + LEEWAY_MS
     assert (late.first_transaction, late.flights) == (3, part.flights)
 
