@@ -226,10 +226,13 @@ class Ledger:
             self._cluster.require_same(receipt, tuple(values))
             return mined
         if pending is None:
-            raise NotFound(
-                f"the flight of receipt {receipt} is in no block; while it is pending, ask the "
-                "node that accepted it"
+            advice = (
+                "while it is pending, ask the node that accepted it"
+                if own_number is None
+                else "if this node does not catch up just now, it does not know the flight, or has "
+                "lost it with an older copy of its folder: add it again"
             )
+            raise NotFound(f"the flight of receipt {receipt} is in no block; {advice}")
         flight, timestamp = pending
         self._cluster.require_same(receipt, flight)
         return _pending(flight, None, timestamp)

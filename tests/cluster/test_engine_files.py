@@ -150,8 +150,10 @@ def test_a_worker_starts_without_them_answers_what_it_can_and_says_so(
             path.rmdir()
         path.write_bytes(whole)
         assert not [reason for reason in ledger.not_ready() if path.name in reason]
-        with pytest.raises(NotFound):
+        with pytest.raises(NotFound, match="with an older copy of its folder: add it again"):
             ledger.accepted_as("node0-1")
+        with pytest.raises(NotFound, match="ask the node that accepted it"):
+            ledger.accepted_as("node1-1")
 
 
 def test_the_remedy_for_a_lost_vote_is_what_the_file_may_hold(home: Path) -> None:
