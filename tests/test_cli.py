@@ -1,5 +1,6 @@
 """The command line: answers as JSON on standard output, words on standard error, exit statuses."""
 
+import io
 import json
 import os
 import re
@@ -18,6 +19,7 @@ from click.testing import CliRunner
 from backend.base.files import FileLock
 from backend.base.words import COMMAND
 from backend.cli.commands import main
+from backend.cli.output import say
 from backend.mempool.watermark import Mark, Watermark
 from backend.storage.genesis import Genesis
 from backend.storage.layout import PARTS
@@ -478,6 +480,15 @@ def test_what_could_not_be_shown_is_not_kept_or_it_is_said_where_it_can_be_seen(
     none = call(tmp_path, "token", "list")
     assert (none.stdout, "there are no tokens" in none.stderr) == ("", True)
     assert call(tmp_path, "token", "add", "me").returncode == 0
+
+
+def test_a_message_for_which_the_disk_has_no_room_ends_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with io.TextIOWrapper(Path("/dev/full").open("wb", 0)) as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        say("the disk is full")
+        monkeypatch.undo()
 
 
 def test_a_reader_that_has_gone_is_no_error_to_report(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Writes messages to standard error, and answers to standard output."""
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,8 +13,16 @@ from backend.base.errors import Damage, DamagedBlock, FlightchainError
 
 
 def say(line: str) -> None:
-    """Write a line to standard error, at once even in a pipe."""
-    click.echo(line, err=True)
+    """Write a line to standard error, at once even in a pipe.
+
+    A line for which there is no room is lost: a service whose messages go to a file goes on while
+    the disk is full.
+    """
+    try:
+        click.echo(line, err=True)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
 
 
 def print_json(value: Any) -> None:

@@ -18,6 +18,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -102,8 +103,9 @@ class Engine:
         self._complaint = ""
         with output:
             for line in output:
-                sys.stderr.buffer.write(line)
-                sys.stderr.flush()
+                with suppress(OSError):  # a full disk; an engine that nobody reads would end
+                    sys.stderr.buffer.write(line)
+                    sys.stderr.flush()
                 text = printable(line.decode(errors="replace").strip(), MOST_COMPLAINT)
                 if match := _TOO_NEW.search(text):
                     self.too_new, self.too_new_s = match[1], time.monotonic()

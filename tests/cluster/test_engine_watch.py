@@ -1,6 +1,7 @@
 """What a node makes of what its engine says: its status, and whether the engine stands still."""
 
 import io
+import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -257,7 +258,10 @@ def test_an_engine_that_ended_is_quoted_with_its_first_complaint(
     engine = Engine(tmp_path)
     with pytest.raises(TryLater, match="is starting"):
         engine.ask("status")
-    engine._pass_on(io.BytesIO(output))
+    with io.TextIOWrapper(Path("/dev/full").open("wb", 0)) as full:
+        monkeypatch.setattr(sys, "stderr", full)
+        engine._pass_on(io.BytesIO(output))
+        monkeypatch.undo()
     assert engine.end() == ""
     monkeypatch.setattr(engine, "status", lambda: status)
     assert words in engine.end()
