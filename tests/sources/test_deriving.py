@@ -225,11 +225,11 @@ def test_a_few_values_that_no_flight_can_have_are_emptied(
     field: str, cell: str, delay: str
 ) -> None:
     """Those of EV in 2003 and 2004; in many rows, another column may be below the title."""
-    odd, others = FLOWN | {field: cell}, [FLOWN | {"DIVERTED": "0"}] * 9
+    odd, others = FLOWN | {field: cell}, [FLOWN | {"DIVERTED": "0"}] * 19
     flights, bad, counts = read(*others, odd | {"DIVERTED": "0"})
-    assert (flights, bad, counts) == (read(*others)[0] + [flights[9]], [], {field: 1})
-    assert flights[9] == flights[0] | {field: None}
-    for rows in ([*others[1:], odd | {"DIVERTED": "0"}], [FLOWN] * 9 + [odd]):
+    assert (flights, bad, counts) == (read(*others)[0] + [flights[19]], [], {field: 1})
+    assert flights[19] == flights[0] | {field: None}
+    for rows in ([*others[1:], odd | {"DIVERTED": "0"}], [FLOWN] * 19 + [odd]):
         (message,) = read(*rows)[1]
         assert message.startswith(f"rows, row {len(rows)}: {field} '{cell}': must be ")
     assert read(*others, odd | {"DIVERTED": "0", delay: ""})[1], "it may not have flown"
