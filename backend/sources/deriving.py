@@ -290,10 +290,7 @@ def _changes(
     values = {name for name, is_zero in zip(_TIMES, cells, strict=True) if is_zero is False}
     full = zeros | values
     if cancelled == 1:
-        departure = full.intersection(_DEPARTURE)
-        has_left = departure - zeros and (is_of_fields or len(departure) == len(_DEPARTURE))
-        void = (zeros if values.intersection(_ARRIVAL) else full) - departure
-        return dict.fromkeys(void if has_left else void | departure, "")
+        return dict.fromkeys(_void_if_cancelled(zeros, values, is_of_fields=is_of_fields), "")
     if cancelled == 0 and "DEP_TIME" not in full and not is_of_fields:
         return {"DEP_TIME": _NOT_LEFT}
     lacks_arrival = "ARR_TIME" not in full and not is_of_fields
@@ -312,6 +309,14 @@ def _changes(
     if has_odd_delay and "ARR_DELAY" not in changes:
         changes["ARR_DELAY"] = _DIVERTED if diverted else _NO_ARRIVAL
     return changes
+
+
+def _void_if_cancelled(zeros: set[str], values: set[str], *, is_of_fields: bool) -> set[str]:
+    """Return the cells of a cancelled flight that mean nothing; it may have left the gate."""
+    departure = (zeros | values).intersection(_DEPARTURE)
+    has_left = departure - zeros and (is_of_fields or len(departure) == len(_DEPARTURE))
+    void = (zeros if values.intersection(_ARRIVAL) else zeros | values) - departure
+    return void if has_left else void | departure
 
 
 def _of_zeros(zeros: set[str], values: set[str], *, is_certain: bool) -> dict[str, str]:
