@@ -86,7 +86,7 @@ class Coverage:
         if not self.first_date or not self.last_date:
             return ""
         first, last = max(first, self.first_date), min(last, self.last_date)
-        periods = [*self._periods(first, last)]
+        periods = [*self._periods(first, last)] if first <= last else []
         names = [short_interval(*period) for period in periods]
         if len(names) > MOST_PERIODS:
             return f"{len(names)} periods from {short_interval(periods[0][0], periods[-1][1])}"
@@ -94,7 +94,7 @@ class Coverage:
 
     def _periods(self, first: str, last: str) -> Iterator[tuple[str, str]]:
         """Yield the first and last day of each run of months with flights, cut at both ends."""
-        if not self.months() and first <= last:
+        if not self.months():
             yield first, last
         months = (month for month in self.months() if first[:7] <= month <= last[:7])
         numbered = ((int(month[:4]) * 12 + int(month[5:]), month) for month in months)
