@@ -8,9 +8,9 @@ air (48 of 43,978 rows of a sample of 1995), or, where a program filled empty ce
 departure of a cancelled one, or zeros for times and delays that do not exist. These cells are
 emptied and counted, so that no cancelled or diverted flight is lost for a cell that means nothing,
 or counts as punctual. So are clocks beyond 2400 and impossible minutes in the air in a few rows
-(of EV and OH in 2003 and 2004), beside the delays that say when these flights arrived. Nothing else
-is repaired: zeros that may be true and a cancelled flight that arrived are bad rows, because nobody
-knows what was meant.
+(of EV and OH in 2003 and 2004), beside the delays that say when these flights arrived, in files
+that say which were diverted. Nothing else is repaired: zeros that may be true and a cancelled
+flight that arrived are bad rows, because nobody knows what was meant.
 """
 
 import re
@@ -150,8 +150,8 @@ class Deriver:
                 columns[name] = [self._clock(*row, name == "ARR_TIME") for row in rows]
         if self.dialect != STORED:
             self._clear_times(columns)
-        if self.dialect != STORED and not self.reading.is_of_fields:
-            self._clear_impossible(columns)
+            if DIVERTED in columns:  # else the delay beside them may be of no arrival
+                self._clear_impossible(columns)
 
     def _dates(self, columns: dict[str, Column]) -> Column:
         if "FL_DATE" not in columns:

@@ -213,26 +213,28 @@ def test_a_cancelled_flight_that_arrived_is_a_contradiction() -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "cell", "delay"),
+    ("field", "cell", "delay", "possible"),
     [
-        ("AIR_TIME", "-1329", "ARR_DELAY"),
-        ("AIR_TIME", "3508.0", "ARR_DELAY"),
-        ("ARR_TIME", "2427", "ARR_DELAY"),
-        ("DEP_TIME", "2652.0", "DEP_DELAY"),
+        ("AIR_TIME", "-1329", "ARR_DELAY", "2999"),
+        ("AIR_TIME", "3508.0", "ARR_DELAY", "720"),
+        ("ARR_TIME", "2427", "ARR_DELAY", "2400"),
+        ("DEP_TIME", "2652.0", "DEP_DELAY", "2359"),
     ],
 )
 def test_a_few_values_that_no_flight_can_have_are_emptied(
-    field: str, cell: str, delay: str
+    field: str, cell: str, delay: str, possible: str
 ) -> None:
     """Those of EV in 2003 and 2004; in many rows, another column may be below the title."""
     odd, others = FLOWN | {field: cell}, [FLOWN | {"DIVERTED": "0"}] * 19
     flights, bad, counts = read(*others, odd | {"DIVERTED": "0"})
     assert (flights, bad, counts) == (read(*others)[0] + [flights[19]], [], {field: 1})
     assert flights[19] == flights[0] | {field: None}
-    for rows in ([*others[1:], odd | {"DIVERTED": "0"}], [FLOWN] * 19 + [odd]):
+    undiverted = [row | {"TAIL_NUM": "N1"} for row in [FLOWN] * 19 + [odd]]  # for all that it says
+    for rows in ([*others[1:], odd | {"DIVERTED": "0"}], [FLOWN] * 19 + [odd], undiverted):
         (message,) = read(*rows)[1]
         assert message.startswith(f"rows, row {len(rows)}: {field} '{cell}': must be ")
     assert read(*others, odd | {"DIVERTED": "0", delay: ""})[1], "it may not have flown"
+    assert read(*others, odd | {"DIVERTED": "0", field: possible})[1:] == ([], {})
 
 
 def test_a_year_of_two_digits_is_that_of_the_columns_beside_it() -> None:
