@@ -70,6 +70,9 @@ def _known_number(text: str) -> Set[str]:
 
 
 Cells = tuple[str, ...]
+Counts = tuple[Counter[str], Counter[str]]
+"""How many times have a delay and a schedule, and how many of them contradict it, by carrier."""
+
 Meaning = Callable[[str], Set[str]]
 """Returns what a cell may mean; nothing if that is unknown."""
 
@@ -100,14 +103,19 @@ _NUMBERS: Mapping[str, Sequence[tuple[str, Callable[[str], object]]]] = {
 
 
 def contradiction(
-    reading: Reading, batches: Sequence[RecordBatch], *, are_first: bool = True
+    reading: Reading,
+    batches: Sequence[RecordBatch],
+    counts: dict[str, Counts],
+    *,
+    are_first: bool = True,
 ) -> str:
     """Return why the columns of these rows are not what their titles say; "" if they may be.
 
-    are_first: whether they begin a file. Later ones, where another file may have been put behind,
-    may be sorted by what is spelled otherwise for one airport or carrier.
+    counts: of the rows of the file that were compared before, by end; these are added. are_first:
+    whether they begin a file. Later ones, where another file may have been put behind, may be
+    sorted by what is spelled otherwise for one airport or carrier.
     """
-    rows = _Rows(reading, batches)
+    rows = _Rows(reading, batches, counts)
     judges: Sequence[Callable[[_Rows], str]] = (_delays, _flying, _schedules)
     if are_first:
         judges = (_other_numbers, _carriers, _repeated, *judges)
@@ -121,6 +129,7 @@ class _Rows:
 
     reading: Reading
     batches: Sequence[RecordBatch]
+    counts: dict[str, Counts]
 
     def has(self, *columns: str) -> bool:
         return self.reading.places.keys() >= set(columns)
@@ -212,7 +221,8 @@ def _delays(rows: _Rows) -> str:
     """Return how times contradict their delays, as where those of the other end are below them.
 
     A single carrier tells only if most of its rows do: those of OO that left early in 2003 have the
-    delay 0, and AA of 1996 has 0 for each scheduled time.
+    delay 0, and AA of 1996 has 0 for each scheduled time. Those of several are counted from the
+    beginning of the file on, because it may be sorted by carrier.
     """
     carriers = [name for name in ("OP_CARRIER_AIRLINE_ID", CARRIER) if rows.has(name)]
     for end in ("DEP", "ARR"):
@@ -221,15 +231,26 @@ def _delays(rows: _Rows) -> str:
         known, odd, wrong = Counter[str](), Counter[str](), list[Cells]()
         moments = _moments(rows, *columns, beside=carriers[:1]) if scheduled else ()
         for (*cells, carrier), count, (time, delay, planned) in moments:
-            known[carrier] += count * (planned > 0)
-            if planned > 0 and (_minutes(time) - _minutes(planned) - delay) % (24 * 60) > 0:
-                odd[carrier] += count
-                wrong.append(tuple(cells))
-        many = [4 * odd[carrier] > known[carrier] for carrier in known]
-        is_cut_off = 4 * odd.total() > known.total() and 2 * sum(many) > len(many) > 1
-        if known.total() >= _LEAST and (is_cut_off or 10 * odd.total() > 9 * known.total()):
+            if planned:
+                is_odd = (_minutes(time) - _minutes(planned) - delay) % (24 * 60) > 0
+                known[carrier] += count
+                odd[carrier] += count * is_odd
+                wrong += [tuple(cells)] * is_odd
+        of_file = rows.counts.setdefault(end, (Counter(), Counter()))
+        of_file[0].update(known)
+        of_file[1].update(odd)
+        is_most = known.total() >= _LEAST and 10 * odd.total() > 9 * known.total()
+        if wrong and (is_most or _are_of_several((known, odd)) or _are_of_several(of_file)):
             return f"{rows.words(columns, min(wrong))}, which disagree {_IN_MANY}"
     return ""
+
+
+def _are_of_several(counts: Counts) -> bool:
+    """Return whether more than a quarter of the times of most of several carriers are odd."""
+    known, odd = counts
+    many = [4 * odd[carrier] > known[carrier] for carrier in known]
+    are_many = known.total() >= _LEAST and 4 * odd.total() > known.total()
+    return are_many and 2 * sum(many) > len(many) > 1
 
 
 def _flying(rows: _Rows) -> str:

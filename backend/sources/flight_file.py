@@ -15,6 +15,7 @@ from backend.base.words import pip_install
 from backend.chain.fields import FIELD_NAMES
 from backend.sources.airports import Lookup, no_airport
 from backend.sources.cells import STORED, STRICT
+from backend.sources.contradictions import Counts
 from backend.sources.contradictions import contradiction as contradiction_of_columns
 from backend.sources.dates import (
     FROM_SUNDAY,
@@ -78,6 +79,7 @@ class FlightFile(Source):
         self._days: dict[PackedFile, tuple[Reading, str | None]] = {}
         self._unswapped = set[PackedFile]()  # although not all of their days have the year first
         self._may_lack_pm: dict[PackedFile, bool] = {}  # as no clock so far is after 12:59
+        self._counts: dict[str, Counts] = {}  # of delays in the file that is read
         self._understanding: Understanding | None = None
         self._empty = list[str]()
         self._done = 0
@@ -124,7 +126,7 @@ class FlightFile(Source):
                         continue
                     batch = read()
                     if place and _is_compared(place):
-                        _require_one_meaning(file, deriver, [batch], are_first=False)
+                        self._require_one_meaning(file, deriver, [batch], are_first=False)
                     self._require_one_order(file, records.unit, deriver, batch)
                     if self._may_lack_pm.get(file):
                         self._require_one_unit(file, TimesOfFile(deriver.reading, [batch]))
@@ -155,7 +157,8 @@ class FlightFile(Source):
         dialect = STRICT if is_strict else times.dialect()
         has_minutes = times.have_minutes()
         deriver = Deriver(reading, order, self._ledger, dialect, have_minutes=has_minutes)
-        _require_one_meaning(file, deriver, first, are_first=True)
+        self._counts = {}
+        self._require_one_meaning(file, deriver, first, are_first=True)
         known = self._described(file, reading, deriver, first)
         return deriver, chain(reads, batches), known
 
@@ -204,6 +207,16 @@ class FlightFile(Source):
                     raise file.problem(reason)
             self._unswapped.add(file)
 
+    def _require_one_meaning(
+        self, file: PackedFile, deriver: Deriver, batches: Sequence[RecordBatch], *, are_first: bool
+    ) -> None:
+        """Raise InvalidInput if the columns of some rows are not what their titles say."""
+        if deriver.dialect in (STRICT, STORED):
+            return
+        reading, counts = deriver.reading, self._counts
+        if reason := contradiction_of_columns(reading, batches, counts, are_first=are_first):
+            raise file.problem(reason)
+
     def _require_one_unit(self, file: PackedFile, times: TimesOfFile) -> None:
         """Raise InvalidInput if times or delays may not mean what they should."""
         if reason := times.other_unit():
@@ -238,16 +251,6 @@ class FlightFile(Source):
 def _is_compared(place: int) -> bool:
     """Return whether columns of the batch at this place of a file are compared; some are cheap."""
     return place < COMPARED // 2 or place % COMPARED == 0
-
-
-def _require_one_meaning(
-    file: PackedFile, deriver: Deriver, batches: Sequence[RecordBatch], *, are_first: bool
-) -> None:
-    """Raise InvalidInput if the columns of some rows are not what their titles say."""
-    if deriver.dialect not in (STRICT, STORED) and (
-        reason := contradiction_of_columns(deriver.reading, batches, are_first=are_first)
-    ):
-        raise file.problem(reason)
 
 
 def _refusal(file: PackedFile, error: UnknownKindError) -> InvalidInput:

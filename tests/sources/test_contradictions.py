@@ -88,6 +88,13 @@ def test_delays_and_schedules_that_a_single_carrier_reported_otherwise_are_taken
     assert refused(tmp_path, [*rows, row | other]) == ""
     assert "which disagree in many rows" in refused(tmp_path, [*rows, cut_off | other])
     assert refused(tmp_path, [row | {"CRS_DEP_TIME": "0"}] * 120) == ""
+    third = {"OP_CARRIER_AIRLINE_ID": "20304"}
+    assert refused(tmp_path, [row] * 98 + [cut_off | other, cut_off | third]) == "", "slips"
+    put_behind = [row] * 1000 + [*rows, cut_off | other]
+    assert "which disagree in many rows" in refused(tmp_path, put_behind)
+    by_carrier = (rows * 9)[:1000]  # which is a batch
+    by_carrier += [cells | other for cells in by_carrier]
+    assert "which disagree in many rows" in refused(tmp_path, by_carrier)
 
 
 def flown(number: int) -> dict[str, str]:
