@@ -133,9 +133,9 @@ def import_command(
 ) -> None:
     """Import flights from FILES or from a package, or make them up.
 
-    FILES are tables of flights of BTS, Kaggle and others (docs/how-to/import.md), exports of `GET
-    /flights`, block files of the study, or folders of these. They may be plain, or packed as .gz,
-    .xz, .bz2, .zst or .zip; - is standard input.
+    FILES are tables of flights of BTS, Kaggle and others (docs/reference/flight-files.md), exports
+    of `GET /flights`, block files of the study, or folders of these. They may be plain, or packed
+    as .gz, .xz, .bz2, .zst or .zip; - is standard input.
 
     bts:2008-01, bts:2008-01..2008-12 and bts:latest are months that BTS publishes. Each is
     downloaded, checked and imported while the next one is downloaded.

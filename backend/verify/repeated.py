@@ -95,11 +95,11 @@ def verify_again(
     with closing(BlockStore(folder)) as store:
         if since is not None:
             memory = _of_same_chain(store, memory, since)
-        found = _bytes_of(folder, store, memory)
+        blocks = _bytes_of(folder, store, memory)
     index_hash = "" if chain_only else _index_hash(folder)
     note, before, first = "", None, 0
     if memory is not None and since is not None:
-        note = _difference(memory, found.known, found.height, None if chain_only else index_hash)
+        note = _difference(memory, blocks.known, blocks.height, None if chain_only else index_hash)
         if not note:
             before, first = memory, since + 1
     with_index, with_accepted = not (chain_only or before), not chain_only
@@ -107,12 +107,14 @@ def verify_again(
         folder, progress, processes, first=first, with_index=with_index, with_accepted=with_accepted
     )
     time = datetime.now(UTC).isoformat(timespec="seconds")
-    index = memory.index if memory and memory.blocks == found.known else None
+    index = memory.index if memory and memory.blocks == blocks.known else None
     if with_index:
-        is_whole = verified.is_index_whole and verified.height == found.height
+        is_whole = verified.is_index_whole and verified.height == blocks.height
         is_same = _index_hash(folder) == index_hash  # else it was written to meanwhile
-        index = IndexMemory(index_hash, found.height, time) if is_whole and is_same else None
-    forgotten = _remember(folder, Memory(found.height, found.tip_hash, time, found.hashes, index))
+        index = IndexMemory(index_hash, blocks.height, time) if is_whole and is_same else None
+    forgotten = _remember(
+        folder, Memory(blocks.height, blocks.tip_hash, time, blocks.hashes, index)
+    )
     return Again(verified, before, note, forgotten)
 
 
@@ -131,17 +133,17 @@ class _Bytes(NamedTuple):
 
 def _bytes_of(folder: Path, store: BlockStore, memory: Memory | None) -> _Bytes:
     """Return the blocks of a folder by their bytes, and those that `memory` knows."""
-    found = _Bytes(store.height())
+    blocks = _Bytes(store.height())
     hash_of = cache(_hash_of)
     with suppress(Damage, NotFound):  # which `verify` names
-        tip_hash = store.place(found.height).hash.hex()
-        ends = _ends(folder, store, found.height)
+        tip_hash = store.place(blocks.height).hash.hex()
+        ends = _ends(folder, store, blocks.height)
         hashes = {path.name: hash_of(path, end) for path, end in ends}
-        found = _Bytes(found.height, tip_hash, hashes)
+        blocks = _Bytes(blocks.height, tip_hash, hashes)
         if memory is not None and _tip_hash(store, memory) == memory.tip_hash:
             ends = _ends(folder, store, memory.height)
-            found = found._replace(known={path.name: hash_of(path, end) for path, end in ends})
-    return found
+            blocks = blocks._replace(known={path.name: hash_of(path, end) for path, end in ends})
+    return blocks
 
 
 def _remember(folder: Path, memory: Memory) -> str:

@@ -130,7 +130,7 @@ def test_no_folder_is_made_where_a_disk_is_to_be_mounted(
 ) -> None:
     """What is written there would be hidden when the disk is mounted."""
     lines = ["/ ext4", "none swap", f"{tmp_path} none bind", f"{tmp_path}/disk ext4 nofail 0 2"]
-    table = "".join(f"UUID=1 {line}\n" for line in lines) + f"# UUID=2 {tmp_path} exfat\n"
+    table = "".join(f"UUID=1 {line}\n" for line in lines) + f"#UUID=2 {tmp_path} exfat\n"
     (tmp_path / "fstab").write_text(table, encoding="utf-8")
     monkeypatch.setattr(files, "FSTAB", tmp_path / "fstab")
     (tmp_path / "disk").mkdir()
