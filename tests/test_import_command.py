@@ -472,6 +472,9 @@ ONE_FILE = (
 )
 
 
+NO_FILE = "Invalid value for '[FILES]...': there is no file"
+
+
 @each_of(
     ("arguments", "refusal"),
     [
@@ -483,6 +486,8 @@ ONE_FILE = (
         ("--nycflights --dates month-first", "--dates needs FILES"),
         ("bts:2008-01 --dates month-first", "--dates needs FILES"),
         (f"{__file__} --yes", "--yes needs --skip-bad"),
+        ("nycflights", f"{NO_FILE} 'nycflights'; did you mean --nycflights?"),
+        ("generate:9:3", f"{NO_FILE} 'generate:9:3'; did you mean --generate 9 --seed 3?"),
         (f"{__file__} --skip-at-most 1", "--skip-at-most needs --skip-bad"),
         (f"{__file__} --bad-rows x.csv", "--bad-rows needs --skip-bad"),
         *(
@@ -491,9 +496,7 @@ ONE_FILE = (
         ),
     ],
 )
-def test_options_that_would_do_nothing_are_refused(
-    tmp_path: Path, arguments: str, refusal: str
-) -> None:
+def test_what_would_do_nothing_is_refused(tmp_path: Path, arguments: str, refusal: str) -> None:
     done = call(tmp_path / "chain", "import", *arguments.split())
     assert (done.returncode, done.stderr.splitlines()[-1]) == (2, f"Error: {refusal}")
     assert not (tmp_path / "chain").exists()

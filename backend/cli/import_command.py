@@ -62,12 +62,19 @@ class _FileOrMonths(LocalPath):
     def convert(
         self, value: Any, parameter: click.Parameter | None, context: click.Context | None
     ) -> Any:
-        """Check that a file is there; return what stands for months as a `MonthRange`."""
+        """Check that a file is there; return what stands for months as a `MonthRange`.
+
+        What else FLIGHTCHAIN_DATA takes is an option here.
+        """
         if str(value).startswith(PREFIX):
             try:
                 return months_in(value)
             except InvalidSetting as error:
                 self.fail(str(error), parameter, context)
+        is_named = value == "nycflights" or str(value).startswith("generate:")
+        if is_named and not Path(value).exists():
+            option = value.replace(":", " ", 1).replace(":", " --seed ", 1)
+            self.fail(f"there is no file {value!r}; did you mean --{option}?", parameter, context)
         return super().convert(value, parameter, context)
 
 
