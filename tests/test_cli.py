@@ -10,7 +10,9 @@ import subprocess
 import sys
 from contextlib import closing
 from dataclasses import dataclass
+from errno import ENOSYS
 from pathlib import Path
+from unittest import mock
 
 import pytest
 from click import Group
@@ -22,7 +24,7 @@ from backend.cli.commands import main
 from backend.cli.output import say
 from backend.mempool.watermark import Mark, Watermark
 from backend.storage.genesis import Genesis
-from backend.storage.layout import PARTS
+from backend.storage.layout import PARTS, make_ledger_folder
 from backend.trust.log.secret_keys import SecretKey
 from backend.verify.chain_check import BLOCKS_AT_ONCE
 from tests.api.processes import (
@@ -364,6 +366,24 @@ def test_a_folder_behind_a_link_to_a_disk_that_is_away_is_named(tmp_path: Path) 
         assert (
             f"{link} leads to {tmp_path}/disk/chain, which does not exist; mount its disk"
         ) in message
+
+
+@each_of(
+    "command",
+    [*WRITES, "import --if-empty", "mine", "serve", "serve --only-http", "import bts:2008-01"],
+)
+def test_no_ledger_is_begun_on_a_disk_that_cannot_hold_its_index(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    """Posts would be accepted there, and never mined. What is there already can be read."""
+    assert call(tmp_path / "ledger", "import", "--generate", "1").returncode == 0
+    monkeypatch.setattr(Path, "symlink_to", mock.Mock(side_effect=OSError(ENOSYS, "no such call")))
+    message = refusal(call(tmp_path / "chain", *command.split()))
+    assert message.startswith(f"error: cannot make a link in {tmp_path}/chain: no such call; a ")
+    assert "; use ext4" in message
+    assert not {path.name for path in (tmp_path / "chain").iterdir()} & PARTS
+    assert call(tmp_path / "ledger", "verify").returncode == 0
+    make_ledger_folder(tmp_path / "ledger")
 
 
 def test_a_folder_of_a_ledger_is_not_taken_for_anything_else(tmp_path: Path) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shlex import quote
+from tempfile import TemporaryDirectory
 from threading import get_native_id
 
 from backend.base.errors import TryLater, WriteFailed, WriterBusy
@@ -30,6 +31,7 @@ REMEDIES = {
     errno.ENOSPC: "free some space on its disk",
     errno.EIO: "check that its disk is plugged in and sound",
 }
+USE_EXT4 = "a ledger needs symbolic links, which FAT, exFAT and shares of SMB lack; use ext4"
 FSTAB = Path("/etc/fstab")
 # Python does not see that a folder is mounted at another of the same disk (`bind`).
 _MOUNT_POINT = re.compile(r"^[^#\s]\S*\s+(/\S*)(?!.*bind)", re.MULTILINE)
@@ -144,6 +146,15 @@ def _unmounted(folder: Path) -> str:
         places = _MOUNT_POINT.findall(FSTAB.read_text(encoding="utf-8", errors="replace"))
     above = filter(Path(os.path.realpath(folder)).is_relative_to, places)
     return next((place for place in above if not os.path.ismount(place)), "")
+
+
+def require_links(folder: Path) -> None:
+    """Raise WriteFailed unless the disk of `folder` can hold an index, which is used by a link.
+
+    SQLite's own words on a share of SMB would be "database is locked".
+    """
+    with refusals("make a link in", folder, USE_EXT4), TemporaryDirectory(dir=folder) as new:
+        Path(new, "link").symlink_to(folder)  # others may ask the same at the same time
 
 
 def open_for_writing(path: Path) -> int:

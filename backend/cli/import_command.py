@@ -223,9 +223,10 @@ def _shown(parameter: str) -> str:
 
 def _import_default(settings: Settings) -> None:
     """Import what FLIGHTCHAIN_DATA names into an empty chain, or continue such an import."""
-    from backend.base.files import make_folder, remove, write_new
+    from backend.base.files import remove, write_new
+    from backend.storage.layout import make_ledger_folder
 
-    make_folder(settings.folder)
+    make_ledger_folder(settings.folder)
     unfinished = settings.folder / "default-import-unfinished"  # names what is being imported
     is_empty = _is_empty(settings.folder)
     if settings.data == "none" or not (is_empty or _has_begun(settings.data, unfinished)):

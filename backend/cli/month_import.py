@@ -29,6 +29,7 @@ from backend.questions.values import AverageDelays, Options
 from backend.sealing.child import Send, sent_by
 from backend.sealing.sealer import Sealer
 from backend.sources.packed import files_of
+from backend.storage.layout import make_ledger_folder
 from backend.storage.receipt_store import require_no_cluster
 
 MEMORY, LOCK_NAME = StateFile("fetched.json", dict[str, int]), "months.lock"
@@ -48,7 +49,7 @@ def import_months(
     stays.
     """
     require_no_cluster(settings.folder)
-    make_folder(settings.folder)
+    make_ledger_folder(settings.folder)
     remedy = "another import of months into this ledger is running; wait until it ends"
     with FileLock(settings.folder / LOCK_NAME, waits=False, remedy=remedy):
         _import_months(settings, wanted, keep, import_file)

@@ -19,7 +19,7 @@ from backend.cli.output import say
 def serve(settings: Settings, only_http: bool, frontend: bool) -> None:
     """Serve HTTP requests and mine until SIGTERM or Ctrl-C."""
     from backend.service import supervisor
-    from backend.storage.layout import require_ledger
+    from backend.storage.layout import make_ledger_folder, require_ledger
 
     if only_http and frontend:
         raise click.UsageError(
@@ -27,6 +27,7 @@ def serve(settings: Settings, only_http: bool, frontend: bool) -> None:
         )
     require_ledger(settings.folder, may_be_half_restored=True)
     require_all_to_serve(settings, frontend=frontend)
+    make_ledger_folder(settings.folder)
     if only_http:
         from backend.service.web_server import run_http
 

@@ -155,7 +155,7 @@ class IndexFollower:
         """Build the index again; readers have the old one until it is complete."""
         self.close()
         files.make_folder(self._path.parent)
-        index_file.require_links(self._path.parent)
+        files.require_links(self._path.parent)
         index_file.remove_all_but(self._path.resolve())  # of builds that were never completed
         path = index_file.new_file(self._folder)
         try:

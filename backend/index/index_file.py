@@ -196,30 +196,16 @@ def new_file(folder: Path) -> Path:
     return folder / FOLDER / f"index-{max(numbers, default=0) + 1}.sqlite"
 
 
-def require_links(folder: Path) -> None:
-    """Raise WriteFailed unless the disk of `folder` can hold an index, before that takes its time.
-
-    SQLite's own words on a share of SMB would be "database is locked".
-    """
-    files.remove(_new_link(folder / LINK_NAME, LINK_NAME))
-
-
 def use(path: Path) -> None:
     """Make the complete index at `path` the one in use; remove all others and any damage mark."""
     link = path.with_name(LINK_NAME)
-    files.rename(_new_link(link, path.name), link)
+    temporary = link.with_name(f"{LINK_NAME}.tmp")
+    with files.refusals("link", link, files.USE_EXT4):
+        temporary.unlink(missing_ok=True)
+        temporary.symlink_to(path.name)
+    files.rename(temporary, link)
     files.remove(path.with_name(damage_mark.NAME))
     remove_all_but(path)
-
-
-def _new_link(link: Path, name: str) -> Path:
-    """Make a link to the file `name` that can take the place of `link`. Returns its path."""
-    temporary = link.with_name(f"{link.name}.tmp")
-    remedy = "a ledger needs symbolic links, which FAT, exFAT and shares of SMB lack; use ext4"
-    with files.refusals("link", link, remedy):
-        temporary.unlink(missing_ok=True)
-        temporary.symlink_to(name)
-    return temporary
 
 
 def remove_all_but(used: Path) -> None:

@@ -26,6 +26,7 @@ from backend.index.damage_mark import IndexRebuilder
 from backend.sealing.miner_status import INDEXING_S, LOCK_NAME, Announcer
 from backend.sealing.sealer import POLL_S, Sealer
 from backend.storage.damage_notes import DamageNotes
+from backend.storage.layout import make_ledger_folder
 from backend.verify.scrub import scrubbing
 
 RETRY_S = 1.0  # the pause after an error that a person may have to repair
@@ -72,7 +73,7 @@ class Miner:
 
     def run(self) -> None:
         """Mine until `stop`. Raises WriterBusy if a miner runs already; else as `Sealer`."""
-        files.make_folder(self._settings.folder)
+        make_ledger_folder(self._settings.folder)
         self._lock.acquire(wait=False)
         try:
             self._status.silent()  # removes the status of an earlier miner

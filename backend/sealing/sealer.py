@@ -30,7 +30,7 @@ from backend.sealing.trusted_clock import TrustedClock
 from backend.storage.block_store import BlockStore
 from backend.storage.block_writer import BlockWriter
 from backend.storage.codec import compress
-from backend.storage.layout import require_ledger
+from backend.storage.layout import make_ledger_folder, require_ledger
 from backend.storage.receipt_store import require_no_cluster
 from backend.trust.log.signing import CheckpointSigner
 from backend.trust.log.tree import HistoryTree
@@ -147,6 +147,7 @@ class Sealer:
         """
         require_no_cluster(self._settings.folder)
         require_ledger(self._settings.folder)
+        make_ledger_folder(self._settings.folder)
         self._writer.acquire(wait=wait)
         try:
             if follow:

@@ -1,4 +1,4 @@
-"""Says where things are on disk: arithmetic and names. Nothing here opens a file.
+"""Says where things are on disk: arithmetic and names. Nothing here opens a file of a ledger.
 
 `blocks/blocks-HHHHHHHHHH.dat` hold consecutive blocks and are named after the first. A block is one
 frame, little-endian:
@@ -22,6 +22,7 @@ import zlib
 from pathlib import Path
 from typing import NamedTuple
 
+from backend.base import files
 from backend.base.errors import Damage
 from backend.base.words import COMMAND
 from backend.chain.block import Block
@@ -151,3 +152,13 @@ def require_ledger(folder: Path, *, may_be_half_restored: bool = False) -> None:
         )
     if problem:
         raise Damage(problem)
+
+
+def make_ledger_folder(folder: Path) -> None:
+    """Make a ledger's folder if it is missing.
+
+    Raises WriteFailed if a new ledger cannot be kept there: what it accepted would not be mined.
+    """
+    files.make_folder(folder)
+    if not (folder / BLOCKS_FOLDER).exists():
+        files.require_links(folder)

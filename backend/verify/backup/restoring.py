@@ -19,7 +19,7 @@ from backend.base.errors import BackupRefused, Damage, NotFound, WriteFailed, Wr
 from backend.base.progress import Progress
 from backend.base.settings import Settings
 from backend.base.words import COMMAND, Report
-from backend.index.index_file import index_path, require_links
+from backend.index.index_file import index_path
 from backend.mempool import check_mempool
 from backend.mempool.mempool import LOCK_NAME as MEMPOOL_LOCK_NAME
 from backend.mempool.watermark import Mark, Watermark
@@ -187,7 +187,7 @@ def _empty_stage(folder: Path) -> Path:
         else:
             files.remove(path)
     files.make_folder(stage)
-    require_links(stage)
+    files.require_links(stage)
     return stage
 
 
