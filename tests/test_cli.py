@@ -10,7 +10,7 @@ import subprocess
 import sys
 from contextlib import closing
 from dataclasses import dataclass
-from errno import ENOSYS
+from errno import EACCES, ENOSYS
 from pathlib import Path
 from unittest import mock
 
@@ -500,6 +500,15 @@ def test_what_could_not_be_shown_is_not_kept_or_it_is_said_where_it_can_be_seen(
     none = call(tmp_path, "token", "list")
     assert (none.stdout, "there are no tokens" in none.stderr) == ("", True)
     assert call(tmp_path, "token", "add", "me").returncode == 0
+
+
+def test_what_the_system_refuses_without_a_name_has_no_advice_about_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refused = mock.Mock(side_effect=PermissionError(EACCES, "Permission denied"))
+    monkeypatch.setattr("backend.storage.layout.require_ledger", refused)
+    message = refusal(call(tmp_path, "mine", "--once"))
+    assert message == "error: the system: Permission denied\n"
 
 
 def test_a_message_for_which_the_disk_has_no_room_ends_nothing(

@@ -62,7 +62,10 @@ class Commands(click.Group):
             raise
         except OSError as error:
             nameless = "standard output" if error.errno == ENOSPC else "the system"
-            say(f"error: {reason_of(error, error.filename or nameless)}")
+            reason = f"{nameless}: {error.strerror}"
+            if error.filename or not isinstance(error, PermissionError):  # which has advice
+                reason = reason_of(error, error.filename or nameless)
+            say(f"error: {reason}")
             sys.exit(1)
         except (KeyboardInterrupt, click.Abort):
             say(interruption.STOPPED)
