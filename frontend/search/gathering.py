@@ -127,9 +127,9 @@ class Gathering:
     def reading(self) -> Reading:
         """Return what they say together; what does not fit is an amount or unknown."""
         members, fits = self._members()
+        fits &= self._keep_one_number() and not _TWO_QUESTIONS.search(self._letters)
         wanted = self._wanted(is_comparison="compared" in members)
         self._keep_one_hour()
-        fits &= self._keep_one_number() and not _TWO_QUESTIONS.search(self._letters)
         if not fits:
             self._others[UNKNOWN].append(Token("", 0, 0))
         return Reading(
@@ -282,8 +282,7 @@ def _is_narrowed(places: list[tuple[Places, str]], new: Places, joining: str) ->
     both = (*before, *new)
     cities = {place.city for place in both if not place.airport}
     airports = tuple(place for place in both if place.airport and place.city in cities)
-    is_mixed = {bool(place.airport) for place in before} != {bool(place.airport) for place in new}
-    if airports and is_mixed:
+    if airports:
         places[-1] = (airports, word)
         return True
     return False

@@ -42,6 +42,7 @@ ADDRESSES: dict[str, list[str]] = {
     "jet blue": [f"/average_delays?OP_CARRIER_AIRLINE_ID=20409&{ALL_DAYS}"],
     "UA until 6 july": [f"/average_delays?{UNITED}&INITIAL_DATE=2013-01-01&FINAL_DATE=2013-07-06"],
     "UA since july": [f"/average_delays?{UNITED}&INITIAL_DATE=2013-07-01&FINAL_DATE=2013-12-20"],
+    "UA from 1 july": [f"/average_delays?{UNITED}&INITIAL_DATE=2013-07-01&FINAL_DATE=2013-12-20"],
     "departures from JFK leaving 4 July": ["/departures?ORIGIN=JFK&FL_DATE=2013-07-04"],
     "departure delay of UA": [f"/average_delays?{UNITED}&{ALL_DAYS}"],
     "UA 6/15-7/31": [f"/average_delays?{UNITED}&INITIAL_DATE=2013-06-15&FINAL_DATE=2013-07-31"],
@@ -62,6 +63,9 @@ ADDRESSES: dict[str, list[str]] = {
     "United's 1545": [f"/report?{UA_1545}"],
     "UA #1545": [f"/report?{UA_1545}"],
     "B6-12": ["/report?OP_CARRIER_FL_NUM=12&OP_CARRIER_AIRLINE_ID=20409"],
+    "UA 15 arrivals": [f"/report?OP_CARRIER_FL_NUM=15&{UNITED}"],
+    "United UA 1545": [f"/report?{UA_1545}"],
+    "1545 airline": ["/report?OP_CARRIER_FL_NUM=1545"],
     "UA 15 flights": [f"/report?OP_CARRIER_FL_NUM=15&{UNITED}"],
     "19977": [f"/average_delays?{UNITED}&{ALL_DAYS}", "/report?OP_CARRIER_FL_NUM=19977"],
     "delay of 19977 between 1 and 31 july": [
@@ -78,6 +82,8 @@ ADDRESSES: dict[str, list[str]] = {
     "EWR to ORD": ["/route?ORIGIN=EWR&DEST=ORD"],
     "Newark to Chicago": [f"/route?{CITIES}"],
     "newark to ORD": ["/route?ORIGIN_CITY_NAME=Newark%2C+NJ&DEST=ORD"],
+    "LGA Chicago": ["/route?ORIGIN=LGA&DEST_CITY_NAME=Chicago%2C+IL"],
+    "delays at JFK and arriving at ORD": ["/route?ORIGIN=JFK&DEST=ORD"],
     "flights from JFK to LAX in March": [f"/route?ORIGIN=JFK&DEST=LAX&{MARCH}"],
     "JFK-LAX 2013-03-05": [
         "/route?ORIGIN=JFK&DEST=LAX&INITIAL_DATE=2013-03-05&FINAL_DATE=2013-03-05"
@@ -113,6 +119,8 @@ ADDRESSES: dict[str, list[str]] = {
     "JFK/LGA to ORD": ["/compare?what=origin&item=JFK&item=LGA&DEST=ORD"],
     "ORD to JFK/LGA": ["/compare?what=destination&item=JFK&item=LGA&ORIGIN=ORD"],
     "july/august": ["/compare?what=days&item=July+2013&item=August+2013"],
+    "JFK ORD LAX": ["/compare?what=origin&item=JFK&item=ORD&item=LAX"],
+    "EWR, JFK, LGA to ORD": ["/compare?what=origin&item=EWR&item=JFK&item=LGA&DEST=ORD"],
     "EWR/JFK/LGA to ORD": ["/compare?what=origin&item=EWR&item=JFK&item=LGA&DEST=ORD"],
     "[JFK] to [LAX]": ["/route?ORIGIN=JFK&DEST=LAX"],
     "united + delta": ["/compare?what=carrier&item=19977&item=19790"],
@@ -130,6 +138,9 @@ ADDRESSES: dict[str, list[str]] = {
     "JFK-LAX vs EWR to Chicago": ["/compare?what=route&item=JFK+to+LAX&item=EWR+to+Chicago%2C+IL"],
     "july or august": ["/compare?what=days&item=July+2013&item=August+2013"],
     "EWR and EWR": [],
+    "flight UA 15 vs flight DL 16": [
+        "/compare?what=flight&item=United+Airlines+15&item=Delta+Air+Lines+16"
+    ],
     "UA 15 vs delta 16 in july": [
         f"/compare?what=flight&item=United+Airlines+15&item=Delta+Air+Lines+16&{JULY}"
     ],
@@ -440,6 +451,9 @@ UNUSED: dict[str, list[tuple[str, tuple[str, ...]]]] = {
         (f"/average_delays?{UNITED}&ORIGIN=EWR&{ALL_DAYS}", ("a comparison",)),
     ],
     "worst flights": [(f"/rankings?by=carrier&{WORST}", ("a ranking of single flights",))],
+    "6 worst flights": [(f"/rankings?by=carrier&{WORST}", ("6", "a ranking of single flights"))],
+    "most on time flight": [(f"/rankings?by=carrier&{BEST}", ("a ranking of single flights",))],
+    "top 10": [("/rankings?by=carrier&sort=flights&order=descending", ("10",))],
     "which flight from EWR is worst": [("/airports/EWR", ("a ranking of single flights",))],
     "best day": [(f"/days?{ALL_DAYS}&{WORST_DAY}", ("best",))],
     "best day from JFK to LAX": [
