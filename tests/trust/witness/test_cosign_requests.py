@@ -14,6 +14,7 @@ from backend.trust.log.secret_keys import SecretKey, log_key
 from backend.trust.log.tree import HistoryTree
 from backend.trust.witness import cosign_requests
 from backend.trust.witness.cosign_requests import Asker, WitnessAddress
+from tests.test_cli import call
 from tests.trust.witness.logs import answering, note_of, signed
 
 NAME = "example.org/witness"
@@ -33,10 +34,10 @@ class Asked:
         self.stack = ExitStack()
 
     def asker(self, *witnesses: tuple[SecretKey, Says]) -> Asker:
-        addresses = [WitnessAddress(key.verifier, self._serving(says)) for key, says in witnesses]
+        addresses = [WitnessAddress(key.verifier, self.serving(says)) for key, says in witnesses]
         return Asker(self.folder, self.tree, addresses, self.reports.append)
 
-    def _serving(self, says: Says) -> str:
+    def serving(self, says: Says) -> str:
         def reply(path: str, body: bytes) -> tuple[int, bytes]:
             assert path == "/add-checkpoint"
             status, text = says(notes.parse(body.partition(b"\n\n")[2]).text)
@@ -74,6 +75,13 @@ def test_two_witnesses_of_the_same_name_are_two(asked: Asked) -> None:
     assert (asked.cosigned(KEY), asked.cosigned(SAME_NAME)) == (False, True)
     assert asked.asker((KEY, signs(KEY)), (SAME_NAME, signs(SAME_NAME))).look()
     assert (asked.cosigned(KEY), asked.cosigned(SAME_NAME)) == (True, True)
+
+
+def test_an_exit_status_says_whether_the_witness_has_cosigned(asked: Asked) -> None:
+    for answer, status in ((says(500, "no"), 1), (signs(KEY), 0)):
+        witness = f"{KEY.verifier} {asked.serving(answer)}"
+        done = call(asked.folder, "cosign", "--once", FLIGHTCHAIN_WITNESSES=witness)
+        assert (done.returncode, asked.cosigned(KEY)) == (status, status == 0)
 
 
 @pytest.mark.parametrize(
