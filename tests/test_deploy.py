@@ -630,13 +630,14 @@ def test_examples_of_the_lab_are_installed_without_their_raw_rows(stand_in: Path
     result.mkdir(parents=True)
     for name in ("manifest.json", "report.html", "flames.svg", "requests.csv", "server.log"):
         (result / name).write_text("", encoding="utf-8")
+        (result / name).chmod(0o600)  # as in a clone that was made with umask 077
     done = run(stand_in, install=project / "scripts" / "deploy" / "install")
     assert done.returncode == 0, done.stderr
     installed = root / "opt/flightchain/loadtests/examples/open workload"
-    assert {path.name for path in installed.iterdir()} == {
-        "manifest.json",
-        "report.html",
-        "flames.svg",
+    assert {path.name: path.stat().st_mode & 0o777 for path in installed.iterdir()} == {
+        "manifest.json": 0o644,
+        "report.html": 0o644,
+        "flames.svg": 0o644,
     }
 
 

@@ -258,11 +258,22 @@ def test_rows_that_repeat_or_contradict_an_earlier_row_are_not_said_to_be_stored
 def test_a_pipe_is_imported_as_a_file_is(
     tmp_path: Path, name: str, pack: Callable[[bytes], bytes]
 ) -> None:
-    done = imported(tmp_path / "chain", name, content=pack(csv_of(flights(2500)).encode()))
+    content = pack(csv_of_days(map(as_mapping, flights(2500)), ["02/03/2015"] * 2500).encode())
+    done = imported(tmp_path / "chain", name, "--dates", "day-first", content=content)
     label = "standard input" if name == "-" else name
     assert done.stderr.endswith(f"\n{label}: 2,500 flights imported in 3 blocks\n"), done.stderr
     assert done.returncode == 0
+    assert {flight[2] for flight in on_disk(tmp_path / "chain").flights} == {"2015-03-02"}
     assert [path.name for path in tmp_path.iterdir()] == ["chain"]
+
+
+def test_what_comes_through_a_pipe_does_not_fill_the_disk(tmp_path: Path) -> None:
+    ours, theirs = os.pipe()
+    os.write(theirs, b"text")
+    os.close(theirs)
+    done = call(tmp_path, "import", f"/dev/fd/{ours}", FLIGHTCHAIN_MIN_FREE_BYTES=2**50)
+    os.close(ours)
+    assert f"the disk of {tmp_path} has too little room: " in done.stderr
 
 
 @pytest.mark.parametrize("bad", [[], [2900]])
@@ -373,7 +384,7 @@ def test_bad_rows_that_this_user_may_not_write_here_are_to_go_elsewhere(mode: in
     assert "; name a file elsewhere with --bad-rows; nothing was imported\n" in done.stderr
 
 
-@pytest.mark.parametrize("names", [("a/f.csv", "b/f.csv"), ("f.csv", "f.txt")])
+@pytest.mark.parametrize("names", [("a/f.csv", "b/f.csv"), ("f.CSV", "f.txt")])
 def test_two_files_do_not_share_a_file_of_bad_rows(tmp_path: Path, names: Sequence[str]) -> None:
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
