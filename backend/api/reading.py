@@ -118,9 +118,12 @@ def idempotency_key(environ: Environ, data: bytes) -> IdempotencyKey | None:
         raise InvalidQuery("Idempotency-Key", text, reason)
     given = given_in(environ).items()
     query = urlencode([(name, text) for name, text in given if name != "mode"])
-    content = hashlib.sha256(f"{environ['PATH_INFO']}?{query}\n".encode())
-    content.update(data)
-    return IdempotencyKey(text, content.hexdigest())
+    hashes = []
+    for asked in dict.fromkeys((query, environ.get("QUERY_STRING", ""))):
+        content = hashlib.sha256(f"{environ['PATH_INFO']}?{asked}\n".encode())
+        content.update(data)
+        hashes.append(content.hexdigest())
+    return IdempotencyKey(text, *hashes)
 
 
 def json_object(environ: Environ) -> tuple[dict[str, object], bytes]:

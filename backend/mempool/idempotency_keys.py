@@ -9,10 +9,14 @@ KEPT_MS = 24 * 60 * 60 * 1000
 
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
-    """A key, as the client chose it, and the SHA-256 (hexadecimal) of the body sent with it."""
+    """A key, as the client chose it, and the SHA-256 (hexadecimal) of the body sent with it.
+
+    last_release_hash: what release 1.0.0 noted for this request, if that differs.
+    """
 
     text: str
     body_hash: str
+    last_release_hash: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,6 @@ class KeyUse:
         """
         if now_ms - self.timestamp > KEPT_MS:
             return False
-        if self.body_hash != key.body_hash:
+        if self.body_hash not in {key.body_hash, key.last_release_hash}:
             raise KeyReused(key.text, self.first)
         return True

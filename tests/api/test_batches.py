@@ -4,7 +4,9 @@ import gzip
 import json
 import tracemalloc
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from datetime import date
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -15,13 +17,17 @@ from hypothesis import strategies as st
 from werkzeug.test import TestResponse
 
 from backend.api.reading import given_in
+from backend.base.clock import now_ms
 from backend.base.day_orders import WRITTEN
 from backend.base.settings import Settings
 from backend.chain.fields import FIELD_NAMES
 from backend.chain.flight import Flight, as_mapping, examine, flight_of
+from backend.mempool import Mempool
+from backend.mempool.idempotency_keys import IdempotencyKey
 from tests.api.worlds import GOOD, Json, client_of, generated, good, new_chain, problem, seal
 from tests.chain.strategies import flights as valid_flights
 from tests.flights import changed, csv_of, csv_of_days
+from tests.submitting import accept_in
 
 FLIGHTS = generated(250)
 NDJSON = "application/x-ndjson"
@@ -357,6 +363,20 @@ def test_a_request_that_is_sent_again_may_wait_for_something_else(
     again = good(posted("?mode=async"), 201)
     assert (again["TRANSACTION_ID"], again["durable"]) == (accepted, True)  # it is in a block
     assert pending(client) == 0
+
+
+def test_a_request_that_release_1_0_0_answered_may_be_sent_again(
+    client: FlaskClient, settings: Settings
+) -> None:
+    """That release noted the `mode`, too."""
+    body = as_ndjson(FLIGHTS[:1])
+    noted = sha256(b"/transactions/batch?mode=async\n" + body).hexdigest()
+    with closing(Mempool(settings, lambda: 0, print)) as mempool:
+        accept_in(mempool, FLIGHTS[:1], now_ms(), key=IdempotencyKey("k", noted))
+    key = {"Idempotency-Key": "k"}
+    again = good(post(client, body, "?mode=async", **key), 202)
+    assert (again["first_transaction"], pending(client)) == (0, 1)
+    problem(post(client, body, "?mode=async&on_error=skip", **key), 422, field="Idempotency-Key")
 
 
 @pytest.mark.parametrize("key", ["", "x" * 256, "\u00e9", "a\tb"])
