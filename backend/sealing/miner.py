@@ -89,10 +89,16 @@ class Miner:
             self._lock.release()
 
     def _recover(self) -> None:
-        """Repair the files, and bring the index to the tip, before anything else."""
+        """Repair the files, and bring the index to the tip, before anything else.
+
+        The mempool comes first: nobody can read it meanwhile, and an index may take long.
+        """
         try:
             while not self._is_stopping:
-                with self._patiently(), self._sealer.writing(wait=False, progress=self._indexing):
+                with self._patiently(), self._sealer.writing(wait=False, follow=False):
+                    with self._patiently():
+                        self._pending()
+                    self._sealer.index.follow(self._indexing)
                     return
         except DamagedBlock as error:  # `ready` is to name it while no miner can run
             DamageNotes(self._settings.folder).met(error)

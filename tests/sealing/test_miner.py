@@ -13,6 +13,7 @@ import pytest
 from backend.base import files
 from backend.base.clock import now_ms
 from backend.base.errors import DamagedBlock
+from backend.base.progress import Progress, no_progress
 from backend.base.settings import Settings
 from backend.chain.block import Block
 from backend.chain.columns import columns_of
@@ -616,17 +617,28 @@ def test_a_mark_that_cannot_be_read_keeps_from_mining_only_while_it_lasts(tmp_pa
 # --- a mempool that is damaged ---------------------------------------------------------------
 
 
-def test_a_miner_puts_the_mempool_right_before_anything_is_due(tmp_path: Path) -> None:
+def test_a_miner_puts_the_mempool_right_before_the_index_and_before_anything_is_due(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    are_named: list[bool] = []
+    follow = IndexFollower.follow
+
+    def noted(self: IndexFollower, progress: Progress = no_progress) -> None:
+        are_named.append((tmp_path / FOLDER / "lost-1-1.bin").exists())
+        follow(self, progress)
+
     settings = settings_for(tmp_path, NEVER_S)
     with accepting(settings) as add:
         for number in range(3):
             add([flight(number)])
     spoil_records(tmp_path, 1)
+    monkeypatch.setattr(IndexFollower, "follow", noted)
     with mining(settings) as running:
         until((tmp_path / FOLDER / "lost-1-1.bin").exists)
         until(lambda: len(running.messages) == 2)
     assert "the record of transaction 1 does not agree with its checksum" in running.messages[0]
     assert "transactions 1 to 1" in running.messages[1]
+    assert are_named == [True]
     with mining(settings_for(tmp_path)):
         until(lambda: transactions_in(tmp_path) == 3)
     assert on_disk(tmp_path).flights == [flight(0), VOID, flight(2)]
