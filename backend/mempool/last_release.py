@@ -72,9 +72,10 @@ def require_none(folder: Path) -> None:
         raise DamagedMempool(
             f"{folder} has {counted(len(names), 'file')} of the last release beside {FILE_NAME} "
             f"({', '.join(names[:3])}): it ran here later, and acknowledged flights are in them. "
-            "Nothing is accepted or mined, and no file is changed. If blocks hold all flights of "
-            f"these files, move the files away. If not, move {FILE_NAME} and its -wal away, so "
-            f"that the files are read, and post again the flights that only {FILE_NAME} holds"
+            "Nothing is accepted or mined, and no file is changed. Both releases may have given "
+            f"the same ids to different flights. Move {FILE_NAME} and its -wal away, so that the "
+            "files are read, and post again those of its flights that neither blocks nor the files "
+            f"hold: its table `record` lists them (`sqlite3 -readonly {FILE_NAME} .dump`)"
         )
 
 

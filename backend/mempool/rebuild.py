@@ -38,8 +38,8 @@ def what_next(folder: Path) -> str:
     """Return what becomes of the mempool in `folder`, which is damaged or of the last release."""
     if not last_release.is_to_be_read(folder):
         return WHAT_NEXT
-    not_here = f"a backup is not changed, but `{COMMAND} restore`"
-    return f"{not_here if is_backup(folder.parent) else _NEXT_PROCESS} converts it"
+    first = f"a backup is not changed; after `{COMMAND} restore`, "
+    return f"{first if is_backup(folder.parent) else ''}{_NEXT_PROCESS} converts it"
 
 
 def finish_replacing(folder: Path) -> str:
