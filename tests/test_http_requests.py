@@ -17,7 +17,7 @@ from cryptography.x509.oid import NameOID
 
 from backend.base.http_requests import MOST_BYTES, Answer, NoAnswer, ask
 from tests.api.processes import free_port
-from tests.http_servers import Serve, answering, saying
+from tests.http_servers import Handler, Serve, answering, saying, served_by
 
 HEAD = b"HTTP/1.0 200 OK\r\n\r\n"
 
@@ -50,6 +50,18 @@ def test_a_path_is_asked_with_its_query(path: str, asked: str) -> None:
 
     with answering(say, is_read=False) as url:
         assert ask(f"{url}{path}").text == f"GET {asked} HTTP/1.1"
+
+
+def test_what_is_sent_says_what_it_is() -> None:
+    class Typed(Handler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(self.headers["Content-Type"].encode())
+
+    with served_by(Typed) as url:
+        assert ask(url, b"size 5\n").text == "text/plain"
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,8 @@ def _asked(url: str, body: bytes | None, deadline: float) -> Answer:
     with closing(kind(parts.netloc, timeout=_left_s(deadline))) as connection:
         connection.response_class = partial(_Response, deadline=deadline)
         headers = {"Connection": "close", "User-Agent": "flightchain"}
+        if body is not None:  # who sends content should say what it is (RFC 9110 section 8.3)
+            headers["Content-Type"] = "text/plain"
         connection.request("GET" if body is None else "POST", target, body, headers)
         with connection.getresponse() as response:
             if response.status in _REDIRECTS and (location := response.headers["Location"]):
