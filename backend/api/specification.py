@@ -16,7 +16,7 @@ from backend.api.operation import JSON, OPERATION, Answer, Media, Operation
 from backend.api.problems import MIMETYPE as PROBLEM_JSON
 from backend.api.reading import MAX_KEY_CHARACTERS
 from backend.api.routes import Lane, Row
-from backend.api.schemas import schemas
+from backend.api.schemas import plain, schemas
 from backend.base.version import VERSION
 from backend.questions.answer_types import ref
 from backend.questions.parameters import Parameter, Schema
@@ -46,7 +46,7 @@ DESCRIBE = Operation(
     "describe_service",
     OPERATION,
     "Get this document",
-    {200: Answer("OpenAPI 3.1.", {JSON: Media({"type": "object", "additionalProperties": True})})},
+    {200: Answer("OpenAPI 3.1.", {JSON: Media(plain({"type": "object"}))})},
     has_etag=True,
 )
 

@@ -35,7 +35,7 @@ from backend.mempool.records import Record, records_of, void_record
 from backend.storage import checked_sqlite
 
 _KEYS_NAME = "keys.sqlite"
-_LIST_FLIGHTS = "sqlite3 -readonly mempool.sqlite 'SELECT flights FROM record'"
+_FLIGHTS = "SELECT flights FROM record"
 NAME_FORM = _SEGMENT = re.compile(r"pending-(\d{16})(?:\.(\d{1,16}))?\.log", re.ASCII)
 _MAGIC = b"FCM2"
 _PREFIX = struct.Struct("<4sII")
@@ -76,7 +76,7 @@ def require_none(folder: Path) -> None:
             "Nothing is accepted or mined, and no file is changed. Both releases may have given "
             f"the same ids to different flights. Move {FILE_NAME} and its -wal away, so that the "
             "files are read, and post again those of its flights that neither blocks nor the files "
-            f"hold: `{_LIST_FLIGHTS}` lists them"
+            f"hold: `sqlite3 -readonly {FILE_NAME} '{_FLIGHTS}'` lists them"
         )
 
 
